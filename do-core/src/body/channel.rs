@@ -1,0 +1,237 @@
+//! A bounded byte queue between a handler and whoever reads the body.
+//!
+//! Its one special part is the hold: what a handler writes during a turn is kept back until that turn's commit
+//! is durable, as every output of an object is (rule C4). The host opens and closes the hold; elsewhere there
+//! is none and bytes pass at once.
+
+use crate::Error;
+#[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
+use crate::ErrorKind;
+use bytes::Bytes;
+use std::{
+    collections::VecDeque,
+    fmt,
+    future::poll_fn,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+};
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Bytes>,
+    /// Written in a turn whose commit is not durable yet.
+    held: VecDeque<Bytes>,
+    /// Bytes in both queues.
+    queued: usize,
+    max: usize,
+    sender_gone: bool,
+    receiver_gone: bool,
+    /// The turn that wrote `held` was rolled back: the reader gets an error instead of a short body.
+    failed: Option<Error>,
+    reader: Option<Waker>,
+    watchers: Vec<Waker>,
+}
+
+type Shared = Arc<Mutex<State>>;
+
+fn lock(shared: &Shared) -> MutexGuard<'_, State> {
+    // Nothing panics while it is locked; if something did, the queue would still be whole.
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(super) fn new(max: usize) -> (BodySender, Receiver) {
+    let shared = Arc::new(Mutex::new(State { max, ..State::default() }));
+    (BodySender(Arc::clone(&shared)), Receiver(shared))
+}
+
+/// The writing end of [`Body::channel`](super::Body::channel). Dropping it ends the body.
+pub struct BodySender(Shared);
+
+impl BodySender {
+    /// Queues a chunk without waiting.
+    ///
+    /// # Errors
+    /// [`TrySend::Full`] when it does not fit: the reader is slow. [`TrySend::Closed`] when the reader is gone.
+    /// Both give the chunk back.
+    pub fn try_send(&self, chunk: impl Into<Bytes>) -> Result<(), TrySend> {
+        let chunk = chunk.into();
+        let mut state = lock(&self.0);
+        if state.receiver_gone || state.failed.is_some() {
+            return Err(TrySend::Closed(chunk));
+        }
+        if state.queued > 0 && state.queued.saturating_add(chunk.len()) > state.max {
+            return Err(TrySend::Full(chunk));
+        }
+        if chunk.is_empty() {
+            return Ok(());
+        }
+        state.queued += chunk.len();
+        #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
+        if !state.held.is_empty() || crate::engine::hold_body(|| Held(Arc::clone(&self.0))) {
+            state.held.push_back(chunk);
+            return Ok(());
+        }
+        state.queue.push_back(chunk);
+        wake(state);
+        Ok(())
+    }
+
+    /// Completes when the reader is gone: the client left, or the body was dropped unread.
+    ///
+    /// It owns its share, so that it can be watched from `wait_until`.
+    pub fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
+        let shared = Arc::clone(&self.0);
+        poll_fn(move |cx| {
+            let mut state = lock(&shared);
+            if state.receiver_gone {
+                return Poll::Ready(());
+            }
+            if !state.watchers.iter().any(|w| w.will_wake(cx.waker())) {
+                state.watchers.push(cx.waker().clone());
+            }
+            Poll::Pending
+        })
+    }
+
+    /// Whether the reader is gone.
+    pub fn is_closed(&self) -> bool {
+        lock(&self.0).receiver_gone
+    }
+
+    /// Bytes written and not yet read.
+    pub fn queued_bytes(&self) -> usize {
+        lock(&self.0).queued
+    }
+}
+
+fn wake(mut state: MutexGuard<'_, State>) {
+    let reader = state.reader.take();
+    drop(state);
+    if let Some(reader) = reader {
+        reader.wake();
+    }
+}
+
+impl Drop for BodySender {
+    fn drop(&mut self) {
+        let mut state = lock(&self.0);
+        state.sender_gone = true;
+        wake(state);
+    }
+}
+
+impl fmt::Debug for BodySender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = lock(&self.0);
+        f.debug_struct("BodySender").field("queued", &state.queued).field("max", &state.max).finish()
+    }
+}
+
+/// Why a chunk was not taken. Both variants give it back.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrySend {
+    /// The reader has not kept up with what was queued before.
+    #[error("the reader of the body is too slow: its queue is full")]
+    Full(Bytes),
+    /// The reader is gone.
+    #[error("the reader of the body is gone")]
+    Closed(Bytes),
+}
+
+pub(super) struct Receiver(Shared);
+
+impl Receiver {
+    pub(super) fn poll(&mut self, cx: &Context<'_>) -> Poll<Option<Result<Bytes, Error>>> {
+        let mut state = lock(&self.0);
+        if let Some(chunk) = state.queue.pop_front() {
+            state.queued -= chunk.len();
+            return Poll::Ready(Some(Ok(chunk)));
+        }
+        if let Some(error) = &state.failed {
+            return Poll::Ready(Some(Err(error.clone())));
+        }
+        if state.sender_gone && state.held.is_empty() {
+            return Poll::Ready(None);
+        }
+        state.reader = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        let mut state = lock(&self.0);
+        state.receiver_gone = true;
+        state.queue.clear();
+        state.held.clear();
+        state.queued = 0;
+        let watchers = std::mem::take(&mut state.watchers);
+        drop(state);
+        for watcher in watchers {
+            watcher.wake();
+        }
+    }
+}
+
+/// What a turn wrote into one body: let through once its commit is durable, or failed.
+#[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
+pub(crate) struct Held(Shared);
+
+#[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
+impl Held {
+    pub(crate) fn release(self) {
+        let mut state = lock(&self.0);
+        let mut held = std::mem::take(&mut state.held);
+        state.queue.append(&mut held);
+        wake(state);
+    }
+
+    /// The commit failed: nothing of it may be seen, and the body ends with an error, not as if complete.
+    pub(crate) fn fail(self) {
+        let mut state = lock(&self.0);
+        let lost: usize = state.held.drain(..).map(|chunk| chunk.len()).sum();
+        state.queued -= lost;
+        state.failed = Some(Error::new(ErrorKind::Reset, "the object was reset while it wrote this body"));
+        wake(state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt;
+
+    fn next(receiver: &mut Receiver) -> Option<Option<Bytes>> {
+        match receiver.poll(&Context::from_waker(Waker::noop())) {
+            Poll::Ready(chunk) => Some(chunk.transpose().unwrap()),
+            Poll::Pending => None,
+        }
+    }
+
+    #[test]
+    fn bounds_the_queue_but_takes_one_large_chunk() {
+        let (sender, mut receiver) = new(4);
+        sender.try_send("123456").unwrap();
+        assert_eq!(sender.try_send("7"), Err(TrySend::Full("7".into())));
+        assert_eq!(next(&mut receiver), Some(Some("123456".into())));
+        sender.try_send("78").unwrap();
+        sender.try_send("90").unwrap();
+        assert_eq!(sender.try_send("1"), Err(TrySend::Full("1".into())));
+        assert_eq!(sender.queued_bytes(), 4);
+    }
+
+    #[test]
+    fn ends_when_the_sender_is_dropped_and_tells_when_the_reader_is() {
+        let (sender, mut receiver) = new(4);
+        assert_eq!(next(&mut receiver), None);
+        drop(sender);
+        assert_eq!(next(&mut receiver), Some(None));
+
+        let (sender, receiver) = new(4);
+        assert_eq!(sender.closed().now_or_never(), None);
+        drop(receiver);
+        assert_eq!(sender.closed().now_or_never(), Some(()));
+        assert_eq!(sender.try_send("x"), Err(TrySend::Closed("x".into())));
+    }
+}

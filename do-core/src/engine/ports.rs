@@ -1,0 +1,94 @@
+//! What the engine asks of its driver.
+
+use crate::{CloseFrame, Error, Message, Row, Rows, Timestamp, Value};
+use std::ops::ControlFlow;
+
+/// One object's database as the engine drives it.
+///
+/// The first statement of a turn begins the implicit transaction; [`commit`](Self::commit) or
+/// [`rollback`](Self::rollback) ends it. All methods take `&self`: a row callback may read again.
+pub(crate) trait Storage {
+    /// Runs statements with the rules of [`SqlStorage::exec`](crate::SqlStorage::exec).
+    fn exec(&self, sql: &str, params: &[Value]) -> Result<Rows, Error>;
+
+    /// Runs one statement row by row.
+    fn for_each(
+        &self,
+        sql: &str,
+        params: &[Value],
+        each: &mut dyn FnMut(Row<'_>) -> Result<ControlFlow<()>, Error>,
+    ) -> Result<(), Error>;
+
+    /// Opens a savepoint inside the implicit transaction; they nest.
+    fn savepoint(&self) -> Result<(), Error>;
+
+    /// Keeps what the innermost savepoint holds.
+    fn release(&self) -> Result<(), Error>;
+
+    /// Discards what the innermost savepoint holds, the savepoint included.
+    fn rollback_to(&self) -> Result<(), Error>;
+
+    /// How many savepoints are open.
+    fn depth(&self) -> usize;
+
+    /// Whether the implicit transaction has written anything that is not committed.
+    fn is_dirty(&self) -> bool;
+
+    /// Ends the implicit transaction. When it returns, what was written is on the disk.
+    fn commit(&self) -> Result<(), Error>;
+
+    /// Throws the implicit transaction away, savepoints included.
+    fn rollback(&self);
+
+    /// The alarm slot, which is part of the same transaction.
+    fn alarm(&self) -> Result<Option<Timestamp>, Error>;
+
+    /// Writes the alarm slot.
+    fn set_alarm(&self, at: Option<Timestamp>) -> Result<(), Error>;
+
+    /// Discards the implicit transaction and empties the database and the alarm slot in a new one (rule E14).
+    fn delete_all(&self) -> Result<(), Error>;
+
+    /// Bytes in use.
+    fn size(&self) -> u64;
+}
+
+/// One network connection: an index into the driver's table, with a generation, so that a stale one is harmless.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct ConnId {
+    pub(crate) index: u32,
+    pub(crate) generation: u32,
+}
+
+/// One socket of one object, as the driver names it to the engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct SocketKey {
+    /// The object's place in the engine.
+    pub(crate) object: u32,
+    /// Unique within the engine, never used again.
+    pub(crate) socket: u64,
+}
+
+/// The network as the engine drives it. Nothing here blocks or calls back; a stale [`ConnId`] does nothing.
+pub(crate) trait Transport {
+    /// Whether `bytes` more fit the bounded outbox. An empty outbox takes a message of any length.
+    fn fits(&self, conn: ConnId, bytes: usize) -> bool;
+
+    /// Queues a message.
+    fn send(&self, conn: ConnId, message: &Message);
+
+    /// Queues a Close frame. Not bounded: it is small and comes once.
+    fn close(&self, conn: ConnId, frame: &CloseFrame);
+
+    /// Ends the connection once the outbox is empty. Nothing is read any more.
+    fn finish(&self, conn: ConnId);
+
+    /// Ends the connection at once.
+    fn abort(&self, conn: ConnId);
+
+    /// Bytes queued and not yet handed to the operating system.
+    fn buffered(&self, conn: ConnId) -> usize;
+
+    /// Stops reading, because the object does not keep up, or goes on.
+    fn set_paused(&self, conn: ConnId, paused: bool);
+}

@@ -1,0 +1,99 @@
+//! Durable Objects in Rust: one object code for Cloudflare Workers and for native tokio servers.
+//!
+//! A Durable Object is one instance with a name. Every request for that name reaches the same instance, on one
+//! thread, with a SQLite database, one alarm and WebSockets of its own. It leaves memory when nobody needs it and
+//! comes back with the next event; its sockets stay open meanwhile.
+//!
+//! An object is written once, over the traits of this crate, and an application names its runtime once: the
+//! feature `tokio` brings the native host. The rules that all hosts keep are numbered (B2, D18, ..) after the
+//! contract that this family tests them by; where hosts must differ, the documentation says so.
+//!
+//! ```
+//! use do_core::prelude::*;
+//!
+//! struct Counter<S: ObjectState> { state: S }
+//!
+//! impl<S: ObjectState> DurableObject<S> for Counter<S> {
+//!     fn new(state: S) -> Result<Self> {
+//!         state.sql().migrate(&["CREATE TABLE hits (n INTEGER NOT NULL)", "INSERT INTO hits VALUES (0)"])?;
+//!         Ok(Self { state })
+//!     }
+//!     async fn fetch(&self, _: Request) -> Result<Response> {
+//!         let n: Option<i64> = self.state.sql().scalar("UPDATE hits SET n = n + 1 RETURNING n", ())?;
+//!         Ok(reply::json(&n)?)
+//!     }
+//! }
+//! # #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
+//! # fn native() -> Result<()> {
+//! let host = do_core::tokio::Host::builder("data").object::<Counter<_>>("COUNTER").start()?;
+//! let counter = host.namespace("COUNTER")?.named("page-1")?; // a stub: `fetch` it from anywhere
+//! # Ok(()) }
+//! ```
+//!
+//! # What to rely on
+//! - **Nothing an object sends leaves it before what it wrote is durable**: responses, socket messages and calls
+//!   to other objects wait for the commit (rule C4).
+//! - **Fields are lost.** State is in SQL, in tags and attachments of sockets, or is rebuilt.
+//! - **Handlers interleave at awaits.** Between two awaits nothing else runs in the object.
+//! - **Handles are `Send`, objects are not**: [`Namespace`] and [`Stub`] go anywhere, [`ObjectState`] stays on
+//!   its thread.
+//!
+//! # Crate features
+//! - `tokio`: the native host in `do_core::tokio`. Only adds API; does nothing on wasm32.
+
+mod alarm;
+mod body;
+#[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
+mod engine;
+mod env;
+mod error;
+mod id;
+pub mod limits;
+mod name;
+mod object;
+pub mod prelude;
+pub mod reply;
+mod socket;
+mod sql;
+mod state;
+mod stub;
+mod timestamp;
+#[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
+pub mod tokio;
+
+pub use alarm::{AlarmInfo, AlarmScheduler};
+pub use body::{Body, BodySender, TrySend};
+pub use env::{Env, Secret};
+pub use error::{Error, ErrorKind, Failure};
+pub use id::ObjectId;
+pub use name::{ObjectName, Tag};
+pub use object::DurableObject;
+pub use socket::{
+    Accept, AutoResponse, Close, CloseCode, CloseFrame, Message, ReadyState, Socket, SocketRegistry, Text, Upgrade,
+    offers_protocol,
+};
+pub use sql::{FromValue, Params, Row, Rows, SqlExt, SqlStorage, Value};
+pub use state::ObjectState;
+pub use stub::{Namespace, Stub};
+pub use timestamp::Timestamp;
+
+/// A request to an object.
+pub type Request = http::Request<Body>;
+/// An object's response.
+pub type Response = http::Response<Body>;
+/// What the library returns.
+pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+/// The state of the host that this target is built for, so that an application can write objects without
+/// generics.
+#[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
+pub type State = tokio::HostState;
+
+/// The environment of a state.
+pub type EnvOf<S> = <S as ObjectState>::Env;
+/// The socket of a state.
+pub type SocketOf<S> = <<S as ObjectState>::Sockets as SocketRegistry>::Socket;
+/// The namespace of a state.
+pub type NamespaceOf<S> = <EnvOf<S> as Env>::Namespace;
+/// The stub of a state.
+pub type StubOf<S> = <NamespaceOf<S> as Namespace>::Stub;
