@@ -1,7 +1,10 @@
 //! Responses in one call: [`Response`] is an alias of [`http::Response`] and cannot have methods of ours.
 
 use crate::{Body, Error, ErrorKind, Response};
-use http::{HeaderValue, StatusCode, header::CONTENT_TYPE};
+use http::{
+    HeaderValue, StatusCode,
+    header::{CONTENT_TYPE, RETRY_AFTER},
+};
 
 /// 200 with a text, as `text/plain; charset=utf-8`.
 ///
@@ -34,5 +37,34 @@ pub fn stream(body: impl Into<Body>, content_type: &'static str) -> Response {
 pub fn status(code: StatusCode) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = code;
+    response
+}
+
+/// What an error of a stub is to an HTTP client: its kind as a status, without what only the operator should
+/// read. The text of [`ErrorKind::Invalid`] and [`ErrorKind::Limit`] is passed on; it speaks of the request.
+///
+/// | kind | status |
+/// |---|---|
+/// | `Invalid` | 400 |
+/// | `NotFound` | 404 |
+/// | `Limit` | 413 |
+/// | `Overloaded`, `Shutdown` | 503 with `Retry-After: 1` |
+/// | `Deadline` | 504 |
+/// | any other | 500 |
+pub fn error(error: &Error) -> Response {
+    let (code, message) = match error.kind() {
+        ErrorKind::Invalid => (StatusCode::BAD_REQUEST, error.to_string()),
+        ErrorKind::Limit => (StatusCode::PAYLOAD_TOO_LARGE, error.to_string()),
+        ErrorKind::NotFound => (StatusCode::NOT_FOUND, "not found".to_owned()),
+        ErrorKind::Overloaded => (StatusCode::SERVICE_UNAVAILABLE, "overloaded".to_owned()),
+        ErrorKind::Shutdown => (StatusCode::SERVICE_UNAVAILABLE, "shutting down".to_owned()),
+        ErrorKind::Deadline => (StatusCode::GATEWAY_TIMEOUT, "no answer in time".to_owned()),
+        _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal error".to_owned()),
+    };
+    let mut response = text(message);
+    *response.status_mut() = code;
+    if code == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
     response
 }

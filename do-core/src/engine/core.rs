@@ -214,6 +214,11 @@ impl Core {
         Ok(&*self.storage)
     }
 
+    /// Whether an event of the object runs.
+    pub(crate) fn check_in_event(&self) -> Result<(), Error> {
+        self.in_turn().map(drop)
+    }
+
     pub(crate) fn database_size(&self) -> u64 {
         self.storage.size()
     }

@@ -371,22 +371,14 @@ impl Engine {
         }
     }
 
-    /// Goes on after a gate's end: with the gate around it, or the next that waits, or the object's other work.
+    /// Goes on after a gate's end: with the next that waits, or with what was woken meanwhile and may run now.
     fn gate_may_have_opened(&mut self, index: u32) {
         let Some((_, live)) = self.live(index) else { return };
         if live.gates.is_empty() && let Some((work, depth)) = live.waiting_gates.pop_front() {
             return self.start_gate(index, work, depth);
         }
-        let runnable = match live.gates.last() {
-            None => std::mem::take(&mut live.deferred),
-            Some(gate) => {
-                let gate = *gate;
-                let was = live.deferred.len();
-                live.deferred.retain(|task| *task != gate);
-                if was > live.deferred.len() { VecDeque::from([gate]) } else { VecDeque::new() }
-            }
-        };
-        for task in runnable {
+        let deferred = std::mem::take(&mut live.deferred);
+        for task in deferred {
             self.run_task(TaskKey { object: index, task });
         }
         self.schedule(index);

@@ -33,5 +33,6 @@ pub(crate) use {
     ports::{ConnId, SocketKey, Storage, Transport},
     ready::ReadyQueue,
     sockets::SocketCell,
+    timers::Timers,
     turn::{current, hold_body},
 };

@@ -11,40 +11,40 @@ pub(crate) struct TimerId {
 }
 
 /// Deadlines in monotonic time, each with what it is for.
-pub(super) struct Timers<T> {
+pub(crate) struct Timers<T> {
     entries: BTreeMap<TimerId, T>,
     serial: u64,
 }
 
 impl<T> Timers<T> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { entries: BTreeMap::new(), serial: 0 }
     }
 
-    pub(super) fn insert(&mut self, at: Duration, what: T) -> TimerId {
+    pub(crate) fn insert(&mut self, at: Duration, what: T) -> TimerId {
         self.serial += 1;
         let id = TimerId { at, serial: self.serial };
         self.entries.insert(id, what);
         id
     }
 
-    pub(super) fn remove(&mut self, id: TimerId) {
+    pub(crate) fn remove(&mut self, id: TimerId) {
         self.entries.remove(&id);
     }
 
     /// Replaces what a pending entry is for.
-    pub(super) fn replace(&mut self, id: TimerId, what: T) {
+    pub(crate) fn replace(&mut self, id: TimerId, what: T) {
         if let Some(entry) = self.entries.get_mut(&id) {
             *entry = what;
         }
     }
 
-    pub(super) fn pop_due(&mut self, now: Duration) -> Option<T> {
+    pub(crate) fn pop_due(&mut self, now: Duration) -> Option<T> {
         let first = self.entries.first_entry()?;
         (first.key().at <= now).then(|| first.remove())
     }
 
-    pub(super) fn next(&self) -> Option<Duration> {
+    pub(crate) fn next(&self) -> Option<Duration> {
         self.entries.first_key_value().map(|(id, _)| id.at)
     }
 }

@@ -94,13 +94,13 @@ pub trait SocketRegistry: Clone + 'static {
     /// The handle to one socket.
     type Socket: Socket;
 
-    /// Accepts the WebSocket that a request asks for, and gives the 101 to return from `fetch`. The socket is
-    /// in the lists from here on; what is sent before the handshake completes waits.
+    /// Accepts the WebSocket that a request asks for, and gives the 101 to return from `fetch` and the socket,
+    /// to greet it. The socket is in the lists from here on; what is sent before the handshake completes waits.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when the request is no right upgrade (see [`Upgrade::of`]) or its upgrade was
     /// taken already, [`ErrorKind::Limit`] at [`limits::SOCKETS_PER_OBJECT`](crate::limits::SOCKETS_PER_OBJECT).
-    fn accept(&self, request: &Request, with: Accept) -> Result<Response, Error>;
+    fn accept(&self, request: &Request, with: Accept) -> Result<(Response, Self::Socket), Error>;
 
     /// All sockets, in no particular order. Those that are closing are among them until the first await of
     /// their close handler (rules D18, D21).

@@ -1,0 +1,119 @@
+//! A plain HTTP/1.1 server for those who need no framework.
+
+use super::{host::Host, namespace::HostEnv};
+use crate::{Body, Error, Failure, Request, Response, reply};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::{convert::Infallible, future::Future, pin::pin, time::Duration};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{mpsc, watch},
+    time::{sleep, timeout},
+};
+
+/// How long a client may take to send the head of a request.
+const HEAD_TIME: Duration = Duration::from_secs(30);
+
+/// After a failed accept, most likely because there are too many open files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The servers of a host, to end them with it.
+pub(super) struct Serving {
+    stop: watch::Sender<bool>,
+    /// Every server and connection holds a clone of the sender; all are gone when the receiver ends.
+    alive: mpsc::Sender<Infallible>,
+    ended: mpsc::Receiver<Infallible>,
+}
+
+impl Serving {
+    pub(super) fn new() -> Self {
+        let (alive, ended) = mpsc::channel(1);
+        Self { stop: watch::Sender::new(false), alive, ended }
+    }
+
+    /// Ends the servers; connections get `grace` to finish what they are sending.
+    pub(super) async fn stop(&mut self, grace: Duration) {
+        self.stop.send_replace(true);
+        let (alone, _) = mpsc::channel(1);
+        drop(std::mem::replace(&mut self.alive, alone));
+        let _ = timeout(grace, self.ended.recv()).await;
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.stop.send_replace(true);
+    }
+}
+
+impl Host {
+    /// Serves HTTP/1.1 on a listener, from now on until the host ends, on the runtime of the caller. `route`
+    /// answers each request, as the entry of a Worker does; its failures become responses by [`reply::error`].
+    ///
+    /// Options of accepted sockets, such as buffer sizes, are set on the listener, from which they inherit them.
+    /// For TLS, HTTP/2 or middleware, mount [`service`](super::HostNamespace::service) in a server of your own.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn serve<F, R>(&self, listener: TcpListener, route: F)
+    where
+        F: Fn(Request, HostEnv) -> R + Clone + Send + Sync + 'static,
+        R: Future<Output = Result<Response, Failure>> + Send + 'static,
+    {
+        let (env, alive) = (self.env(), self.serving.alive.clone());
+        let mut stop = self.serving.stop.subscribe();
+        tokio::spawn(async move {
+            loop {
+                let accepted = tokio::select! {
+                    accepted = listener.accept() => accepted,
+                    _ = stop.wait_for(|stop| *stop) => return,
+                };
+                match accepted {
+                    Ok((stream, _)) => {
+                        let (route, env, stop, alive) = (route.clone(), env.clone(), stop.clone(), alive.clone());
+                        tokio::spawn(async move {
+                            connection(stream, route, env, stop).await;
+                            drop(alive);
+                        });
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot accept a connection");
+                        sleep(ACCEPT_PAUSE).await;
+                    }
+                }
+            }
+        });
+    }
+}
+
+async fn connection<F, R>(stream: TcpStream, route: F, env: HostEnv, mut stop: watch::Receiver<bool>)
+where
+    F: Fn(Request, HostEnv) -> R,
+    R: Future<Output = Result<Response, Failure>>,
+{
+    let _ = stream.set_nodelay(true); // events are small and wanted at once
+    let service = service_fn(async |request: http::Request<Incoming>| {
+        let answer = route(request.map(Body::from_http), env.clone()).await;
+        Ok::<_, Infallible>(answer.unwrap_or_else(|failure| {
+            let error = Error::from(failure);
+            tracing::debug!(%error, "a request failed");
+            reply::error(&error)
+        }))
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    let mut served = pin!(served);
+    let ended = tokio::select! {
+        ended = served.as_mut() => ended,
+        _ = stop.wait_for(|stop| *stop) => {
+            served.as_mut().graceful_shutdown();
+            served.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended");
+    }
+}

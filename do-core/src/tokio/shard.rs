@@ -1,0 +1,251 @@
+//! A shard: one thread with an engine and the connections of its objects.
+
+use super::ws::{ConnEvent, Connections};
+use crate::{
+    CloseCode, CloseFrame, ObjectName, Request,
+    engine::{Clock, ConnId, Engine, ObjectKey, ReadyQueue, Reply, SocketEvent, SocketKey, Timers},
+};
+use std::{
+    collections::VecDeque,
+    rc::Rc,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    thread::{self, Thread},
+    time::{Duration, Instant},
+};
+use tokio::sync::oneshot;
+
+/// What other threads ask of a shard.
+pub(super) enum Command {
+    Fetch { key: ObjectKey, name: Option<ObjectName>, request: Request, reply: Reply },
+    Delay { until: Duration, done: oneshot::Sender<()> },
+    WhyAwake { key: ObjectKey, answer: oneshot::Sender<Option<Vec<&'static str>>> },
+    /// Finish within the time, then stop.
+    Shutdown { grace: Duration },
+    /// Stop now.
+    Stop,
+}
+
+/// The way to a shard from any thread.
+pub(super) struct ShardQueue {
+    inbound: Mutex<Inbound>,
+    thread: OnceLock<Thread>,
+}
+
+#[derive(Default)]
+struct Inbound {
+    commands: VecDeque<Command>,
+    /// Connections on which something may be possible.
+    conns: Vec<ConnId>,
+    closed: bool,
+}
+
+/// Commands that may wait for one shard. Beyond it requests are refused, before memory is.
+const COMMANDS_MAX: usize = 65_536;
+
+impl ShardQueue {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self { inbound: Mutex::default(), thread: OnceLock::new() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inbound> {
+        self.inbound.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn push(&self, command: Command) {
+        let mut inbound = self.lock();
+        let refused = match &command {
+            _ if inbound.closed => Some((crate::ErrorKind::Shutdown, "the host has shut down")),
+            Command::Fetch { .. } if inbound.commands.len() >= COMMANDS_MAX => {
+                Some((crate::ErrorKind::Overloaded, "too many requests wait for this shard"))
+            }
+            _ => None,
+        };
+        match refused {
+            None => inbound.commands.push_back(command),
+            Some((kind, message)) => {
+                drop(inbound);
+                if let Command::Fetch { reply, .. } = command {
+                    reply.send(Err(crate::Error::new(kind, message)));
+                }
+                return;
+            }
+        }
+        drop(inbound);
+        self.wake();
+    }
+
+    pub(super) fn conn_ready(&self, conn: ConnId) {
+        self.lock().conns.push(conn);
+        self.wake();
+    }
+
+    pub(super) fn wake(&self) {
+        if let Some(thread) = self.thread.get() {
+            thread.unpark();
+        }
+    }
+
+    /// Nothing is taken any more; what waited is given back to be dropped, which answers it.
+    fn close(&self) -> VecDeque<Command> {
+        let mut inbound = self.lock();
+        inbound.closed = true;
+        std::mem::take(&mut inbound.commands)
+    }
+}
+
+/// How a shard ends.
+enum Phase {
+    Running,
+    /// Handlers may finish until then.
+    Draining(Instant),
+    /// Close frames are on their way until then.
+    Closing(Instant),
+}
+
+/// How long peers have to take our Close and to end the connection, at the end of a shutdown.
+const CLOSING: Duration = Duration::from_secs(2);
+
+pub(super) struct Shard {
+    queue: Arc<ShardQueue>,
+    clock: Arc<dyn Clock>,
+    connections: Rc<Connections>,
+    engine: Engine,
+    delays: Timers<oneshot::Sender<()>>,
+    events: Vec<(SocketKey, ConnEvent)>,
+    conns: Vec<ConnId>,
+    phase: Phase,
+}
+
+impl Shard {
+    pub(super) fn new(
+        queue: Arc<ShardQueue>,
+        clock: Arc<dyn Clock>,
+        connections: Rc<Connections>,
+        engine: Engine,
+    ) -> Self {
+        let _ = queue.thread.set(thread::current());
+        Self {
+            queue,
+            clock,
+            connections,
+            engine,
+            delays: Timers::new(),
+            events: Vec::new(),
+            conns: Vec::new(),
+            phase: Phase::Running,
+        }
+    }
+
+    /// What wakes the engine's tasks wakes the shard.
+    pub(super) fn ready_queue(queue: &Arc<ShardQueue>) -> Arc<ReadyQueue> {
+        let queue = Arc::clone(queue);
+        ReadyQueue::new(move || queue.wake())
+    }
+
+    /// Runs until it is told to stop. The order within a round: time first, so that what is due comes before
+    /// later requests; then what arrived; then one flush, which coalesces what the round has sent.
+    pub(super) fn run(mut self) {
+        // Whatever ends this thread, callers must get an answer.
+        let _closer = Closer(Arc::clone(&self.queue));
+        loop {
+            let (mut commands, idle) = self.take_inbound();
+            self.engine.poll();
+            for conn in std::mem::take(&mut self.conns) {
+                self.connections.poll(conn, &mut self.events);
+            }
+            for (key, event) in std::mem::take(&mut self.events) {
+                self.engine.socket_event(key, socket_event(event));
+            }
+            for command in commands.drain(..) {
+                if self.execute(command) {
+                    return;
+                }
+            }
+            self.engine.poll();
+            while let Some(done) = self.delays.pop_due(self.clock.elapsed()) {
+                let _ = done.send(());
+            }
+            self.connections.flush();
+            if self.advance_shutdown() {
+                return;
+            }
+            if idle {
+                self.park();
+            }
+        }
+    }
+
+    fn take_inbound(&mut self) -> (VecDeque<Command>, bool) {
+        let mut inbound = self.queue.lock();
+        std::mem::swap(&mut inbound.conns, &mut self.conns);
+        let commands = std::mem::take(&mut inbound.commands);
+        let idle = commands.is_empty() && self.conns.is_empty();
+        (commands, idle)
+    }
+
+    /// True when the shard must end.
+    #[allow(clippy::disallowed_methods)] // a shutdown waits for real peers in real time
+    fn execute(&mut self, command: Command) -> bool {
+        match command {
+            Command::Fetch { key, name, request, reply } => self.engine.fetch(key, name, request, reply),
+            Command::Delay { until, done } => drop(self.delays.insert(until, done)),
+            Command::WhyAwake { key, answer } => drop(answer.send(self.engine.why_awake(&key))),
+            Command::Shutdown { grace } => {
+                self.engine.drain();
+                self.phase = Phase::Draining(Instant::now() + grace);
+            }
+            Command::Stop => return true,
+        }
+        false
+    }
+
+    /// True when the shard has ended.
+    #[allow(clippy::disallowed_methods)] // as above
+    fn advance_shutdown(&mut self) -> bool {
+        let now = Instant::now();
+        if let Phase::Draining(until) = self.phase
+            && (self.engine.is_quiet() || now >= until)
+        {
+            self.engine.close_sockets(&CloseFrame::from(CloseCode::GOING_AWAY));
+            self.connections.flush();
+            self.phase = Phase::Closing(now + CLOSING);
+        }
+        matches!(self.phase, Phase::Closing(until) if self.connections.is_empty() || now >= until)
+    }
+
+    #[allow(clippy::disallowed_methods)] // as above
+    fn park(&self) {
+        let virtual_deadline = [self.engine.next_deadline(), self.delays.next()].into_iter().flatten().min();
+        let wait = virtual_deadline.and_then(|until| self.clock.real_wait(until));
+        let shutdown = match self.phase {
+            Phase::Running => None,
+            Phase::Draining(until) | Phase::Closing(until) => Some(until.saturating_duration_since(Instant::now())),
+        };
+        match [wait, shutdown].into_iter().flatten().min() {
+            Some(wait) => thread::park_timeout(wait),
+            None => thread::park(),
+        }
+    }
+}
+
+fn socket_event(event: ConnEvent) -> SocketEvent {
+    match event {
+        ConnEvent::Message(message) => SocketEvent::Message(message),
+        ConnEvent::Close(close) => SocketEvent::Close(close),
+        ConnEvent::Error(error) => SocketEvent::Error(error),
+        ConnEvent::Lost => SocketEvent::Lost,
+    }
+}
+
+/// Refuses what comes after the shard's end, and answers what it did not get to.
+struct Closer(Arc<ShardQueue>);
+
+impl Drop for Closer {
+    fn drop(&mut self) {
+        for command in self.0.close() {
+            if let Command::Fetch { reply, .. } = command {
+                reply.send(Err(crate::Error::new(crate::ErrorKind::Shutdown, "the host has shut down")));
+            }
+        }
+    }
+}
