@@ -109,7 +109,9 @@ mod tests {
         let id = ObjectId::from_parts(bytes, None);
         assert_eq!(id.to_string(), "ab".repeat(32));
         assert_eq!(ObjectId::parse_bytes(&"AB".repeat(32)).unwrap(), bytes);
-        for wrong in ["", "ab", &"ab".repeat(33), &"zz".repeat(32), &"é".repeat(32), &format!("+{}", "a".repeat(63))] {
+        for wrong in
+            ["", "ab", &"ab".repeat(33), &"zz".repeat(32), &"é".repeat(32), &format!("+{}", "a".repeat(63))]
+        {
             assert_eq!(ObjectId::parse_bytes(wrong).unwrap_err().kind(), ErrorKind::Invalid, "{wrong:?}");
         }
     }

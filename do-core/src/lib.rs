@@ -69,8 +69,8 @@ pub use id::ObjectId;
 pub use name::{ObjectName, Tag};
 pub use object::DurableObject;
 pub use socket::{
-    Accept, AutoResponse, Close, CloseCode, CloseFrame, Message, ReadyState, Socket, SocketRegistry, Text, Upgrade,
-    offers_protocol,
+    Accept, AutoResponse, Close, CloseCode, CloseFrame, Message, ReadyState, Socket, SocketRegistry, Text,
+    Upgrade, offers_protocol,
 };
 pub use sql::{FromValue, Params, Row, Rows, SqlExt, SqlStorage, Value};
 pub use state::ObjectState;

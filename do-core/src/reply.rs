@@ -21,8 +21,9 @@ pub fn text(body: impl Into<String>) -> Response {
 /// # Errors
 /// [`ErrorKind::Invalid`] when the value cannot be written as JSON, such as a map with keys that are no text.
 pub fn json<T: serde::Serialize + ?Sized>(value: &T) -> Result<Response, Error> {
-    let body = serde_json::to_vec(value)
-        .map_err(|e| Error::new(ErrorKind::Invalid, format!("not expressible as JSON: {e}")).with_source(e))?;
+    let body = serde_json::to_vec(value).map_err(|e| {
+        Error::new(ErrorKind::Invalid, format!("not expressible as JSON: {e}")).with_source(e)
+    })?;
     Ok(stream(body, "application/json"))
 }
 

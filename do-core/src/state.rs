@@ -48,7 +48,10 @@ pub trait ObjectState: Clone + 'static {
     /// The error of `work`; after it, the object is reset in any case (rule B9), so code behind the await does
     /// not run. More than [`limits::BLOCK_CONCURRENCY`](crate::limits::BLOCK_CONCURRENCY) or nesting deeper than
     /// [`limits::BLOCK_CONCURRENCY_DEPTH`](crate::limits::BLOCK_CONCURRENCY_DEPTH) resets it too (rule B10).
-    fn block_concurrency_while<T, F>(&self, work: F) -> impl Future<Output = Result<T, Failure>> + use<Self, T, F>
+    fn block_concurrency_while<T, F>(
+        &self,
+        work: F,
+    ) -> impl Future<Output = Result<T, Failure>> + use<Self, T, F>
     where
         T: 'static,
         F: Future<Output = Result<T, Failure>> + 'static;

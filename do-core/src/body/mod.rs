@@ -2,9 +2,9 @@
 
 mod channel;
 
-pub use channel::{BodySender, TrySend};
 #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
 pub(crate) use channel::Held;
+pub use channel::{BodySender, TrySend};
 
 use crate::{Error, ErrorKind};
 use bytes::{Bytes, BytesMut};
@@ -119,8 +119,9 @@ impl Body {
     pub fn text(self, limit: usize) -> impl Future<Output = Result<String, Error>> + Send + use<> {
         let bytes = self.bytes(limit);
         async move {
-            String::from_utf8(bytes.await?.into())
-                .map_err(|e| Error::new(ErrorKind::Invalid, "the body is not UTF-8").with_source(e.utf8_error()))
+            String::from_utf8(bytes.await?.into()).map_err(|e| {
+                Error::new(ErrorKind::Invalid, "the body is not UTF-8").with_source(e.utf8_error())
+            })
         }
     }
 
@@ -134,8 +135,9 @@ impl Body {
     {
         let bytes = self.bytes(limit);
         async move {
-            serde_json::from_slice(&bytes.await?)
-                .map_err(|e| Error::new(ErrorKind::Invalid, format!("the body is not the JSON expected: {e}")))
+            serde_json::from_slice(&bytes.await?).map_err(|e| {
+                Error::new(ErrorKind::Invalid, format!("the body is not the JSON expected: {e}"))
+            })
         }
     }
 
@@ -160,7 +162,10 @@ impl http_body::Body for Body {
     type Data = Bytes;
     type Error = Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         let frame = match &mut self.inner {
             Inner::Empty => None,
             Inner::Bytes(bytes) => {
@@ -243,7 +248,10 @@ where
     type Data = Bytes;
     type Error = Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         let failed = |e: B::Error| Error::new(ErrorKind::Transient, format!("the body ended early: {e}"));
         self.0.as_mut().poll_frame(cx).map(|frame| frame.map(|result| result.map_err(failed)))
     }

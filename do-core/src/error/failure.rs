@@ -116,6 +116,9 @@ mod tests {
     #[test]
     fn the_librarys_error_crosses_unchanged() {
         let error = Error::from(Failure::from(Error::new(ErrorKind::Limit, "long")));
-        assert_eq!((error.kind(), error.name(), error.to_string().as_str()), (ErrorKind::Limit, "Error", "long"));
+        assert_eq!(
+            (error.kind(), error.name(), error.to_string().as_str()),
+            (ErrorKind::Limit, "Error", "long")
+        );
     }
 }

@@ -44,7 +44,10 @@ impl Accept {
     ///
     /// # Errors
     /// As [`tag`](Self::tag).
-    pub fn tags<T: TryInto<Tag, Error: Into<Error>>>(self, tags: impl IntoIterator<Item = T>) -> Result<Self, Error> {
+    pub fn tags<T: TryInto<Tag, Error: Into<Error>>>(
+        self,
+        tags: impl IntoIterator<Item = T>,
+    ) -> Result<Self, Error> {
         tags.into_iter().try_fold(self, Self::tag)
     }
 
@@ -73,11 +76,15 @@ impl Accept {
 }
 
 pub(super) fn attachment_to_bytes<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Error> {
-    let bytes = serde_json::to_vec(value)
-        .map_err(|e| Error::new(ErrorKind::Invalid, format!("the attachment is not expressible as JSON: {e}")))?;
+    let bytes = serde_json::to_vec(value).map_err(|e| {
+        Error::new(ErrorKind::Invalid, format!("the attachment is not expressible as JSON: {e}"))
+    })?;
     if bytes.len() > limits::ATTACHMENT_BYTES {
-        let message =
-            format!("the attachment is {} bytes long, the limit is {}", bytes.len(), limits::ATTACHMENT_BYTES);
+        let message = format!(
+            "the attachment is {} bytes long, the limit is {}",
+            bytes.len(),
+            limits::ATTACHMENT_BYTES
+        );
         return Err(Error::new(ErrorKind::Limit, message));
     }
     Ok(bytes)
@@ -93,7 +100,10 @@ mod tests {
         let again = ten.tag("3").unwrap();
         assert_eq!(again.clone().into_parts().0.len(), 10);
         let error = again.tag("eleven").unwrap_err();
-        assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Limit, "a socket can have at most 10 tags"));
+        assert_eq!(
+            (error.kind(), error.to_string().as_str()),
+            (ErrorKind::Limit, "a socket can have at most 10 tags")
+        );
         assert_eq!(Accept::new().tag("x".repeat(300)).unwrap_err().kind(), ErrorKind::Limit);
         assert_eq!(Accept::new().tag("").unwrap().into_parts().0, [Tag::new("").unwrap()]);
     }

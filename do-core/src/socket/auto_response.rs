@@ -25,8 +25,10 @@ impl AutoResponse {
         let (request, response) = (request.into(), response.into());
         let longest = request.len().max(response.len());
         if longest > limits::AUTO_RESPONSE_BYTES {
-            let message =
-                format!("the auto-response is {longest} bytes long, the limit is {}", limits::AUTO_RESPONSE_BYTES);
+            let message = format!(
+                "the auto-response is {longest} bytes long, the limit is {}",
+                limits::AUTO_RESPONSE_BYTES
+            );
             return Err(Error::new(ErrorKind::Limit, message));
         }
         Ok(Self { request, response })

@@ -39,11 +39,15 @@ impl CloseCode {
     /// [`ErrorKind::Invalid`] for one that must not be sent.
     pub fn new(code: u16) -> Result<Self, Error> {
         match code {
-            1_004 | 1_005 | 1_006 | 1_015 => {
-                Err(Error::new(ErrorKind::Invalid, format!("the close code {code} is reserved and must not be sent")))
-            }
+            1_004 | 1_005 | 1_006 | 1_015 => Err(Error::new(
+                ErrorKind::Invalid,
+                format!("the close code {code} is reserved and must not be sent"),
+            )),
             1_000..=4_999 => Ok(Self(code)),
-            _ => Err(Error::new(ErrorKind::Invalid, format!("the close code {code} is not within 1000 to 4999"))),
+            _ => Err(Error::new(
+                ErrorKind::Invalid,
+                format!("the close code {code} is not within 1000 to 4999"),
+            )),
         }
     }
 
@@ -128,8 +132,11 @@ impl CloseFrame {
     pub fn new(code: CloseCode, reason: impl Into<String>) -> Result<Self, Error> {
         let reason = reason.into();
         if reason.len() > limits::CLOSE_REASON_BYTES {
-            let message =
-                format!("the close reason is {} bytes long, the limit is {}", reason.len(), limits::CLOSE_REASON_BYTES);
+            let message = format!(
+                "the close reason is {} bytes long, the limit is {}",
+                reason.len(),
+                limits::CLOSE_REASON_BYTES
+            );
             return Err(Error::new(ErrorKind::Limit, message));
         }
         Ok(Self { content: Some((code, reason)) })

@@ -64,7 +64,9 @@ impl Message {
     /// # Errors
     /// [`ErrorKind::Invalid`] when it is binary or no JSON of that shape.
     pub fn parse_json<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        let text = self.as_text().ok_or_else(|| Error::new(ErrorKind::Invalid, "expected text, got a binary message"))?;
+        let text = self
+            .as_text()
+            .ok_or_else(|| Error::new(ErrorKind::Invalid, "expected text, got a binary message"))?;
         serde_json::from_str(text)
             .map_err(|e| Error::new(ErrorKind::Invalid, format!("the message is not the JSON expected: {e}")))
     }

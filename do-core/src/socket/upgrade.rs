@@ -90,7 +90,9 @@ mod tests {
         assert!(matches!(of(|r| *r.version_mut() = Version::HTTP_10), Upgrade::Broken(_)));
         assert!(matches!(of(|r| drop(r.headers_mut().remove("connection"))), Upgrade::Broken(_)));
         assert!(matches!(of(|r| drop(r.headers_mut().remove("sec-websocket-key"))), Upgrade::Broken(_)));
-        for key in ["", "x", "dGhlIHNhbXBsZSBub25jZR==", "dGhlIHNhbXBsZSBub25jZQ=", "dGhlIHNhbXBsZSBub25jZQ==x"] {
+        for key in
+            ["", "x", "dGhlIHNhbXBsZSBub25jZR==", "dGhlIHNhbXBsZSBub25jZQ=", "dGhlIHNhbXBsZSBub25jZQ==x"]
+        {
             let broken = request(|r| drop(r.headers_mut().insert("sec-websocket-key", key.parse().unwrap())));
             assert!(matches!(Upgrade::of(&broken), Upgrade::Broken(_)), "{key:?}");
         }

@@ -65,7 +65,11 @@ pub trait SqlExt: SqlStorage {
     ///
     /// # Errors
     /// As [`query`](Self::query).
-    fn query_optional<T: DeserializeOwned>(&self, sql: &str, params: impl Params) -> Result<Option<T>, Error> {
+    fn query_optional<T: DeserializeOwned>(
+        &self,
+        sql: &str,
+        params: impl Params,
+    ) -> Result<Option<T>, Error> {
         self.exec(sql, params)?.first().map(|row| row.typed()).transpose()
     }
 
@@ -102,7 +106,8 @@ pub trait SqlExt: SqlStorage {
         let done = self.scalar::<usize>("SELECT done FROM _migrations", ())?;
         let from = done.unwrap_or(0);
         if from > steps.len() {
-            let message = format!("this object has run {from} migrations, but only {} are known", steps.len());
+            let message =
+                format!("this object has run {from} migrations, but only {} are known", steps.len());
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         if done.is_none() {

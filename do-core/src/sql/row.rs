@@ -22,7 +22,10 @@ impl<'a> Row<'a> {
     /// [`ErrorKind::Invalid`] when there is no such column or its value is of another type.
     pub fn get<T: FromValue>(&self, column: &str) -> Result<T, Error> {
         let index = self.columns.iter().rposition(|c| c == column).ok_or_else(|| {
-            Error::new(ErrorKind::Invalid, format!("no column {column:?}; there are: {}", self.columns.join(", ")))
+            Error::new(
+                ErrorKind::Invalid,
+                format!("no column {column:?}; there are: {}", self.columns.join(", ")),
+            )
         })?;
         self.at(index)
     }
@@ -151,7 +154,8 @@ mod tests {
             score: f64,
         }
         let columns = ["id", "text", "score"].map(String::from).to_vec();
-        let rows = Rows::new(columns, vec![vec![Value::Integer(7), Value::Null, Value::Integer(2)]], None, None);
+        let rows =
+            Rows::new(columns, vec![vec![Value::Integer(7), Value::Null, Value::Integer(2)]], None, None);
         assert_eq!(rows.first().unwrap().typed::<Line>().unwrap(), Line { id: 7, text: None, score: 2.0 });
     }
 }

@@ -209,7 +209,10 @@ mod tests {
     fn reading_names_both_types_when_they_differ() {
         let error = i64::from_value(Value::from("x")).unwrap_err();
         assert_eq!(error.to_string(), "the column holds text, not an integer");
-        assert_eq!(u8::from_value(Value::Integer(300)).unwrap_err().to_string(), "the integer 300 does not fit u8");
+        assert_eq!(
+            u8::from_value(Value::Integer(300)).unwrap_err().to_string(),
+            "the integer 300 does not fit u8"
+        );
         assert_eq!(Option::<i64>::from_value(Value::Null).unwrap(), None);
     }
 }

@@ -1,0 +1,246 @@
+//! What waits to be written to one connection.
+
+use bytes::{Buf, Bytes};
+use hyper::rt::Write;
+use std::{
+    collections::VecDeque,
+    io::{self, IoSlice},
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+/// Frames handed to the operating system in one call.
+const SLICES: usize = 64;
+
+/// Pongs that wait at most. Beyond it the newest takes the place of the one before (RFC 6455 section 5.5.3), so
+/// that pings of a peer that does not read cost nothing.
+const MAX_PONGS: u8 = 16;
+
+/// Frames in the order they leave, without a heap allocation while it is empty.
+///
+/// Pongs overtake messages, because a peer measures the connection by them, but never cut into a frame that is
+/// partly written. They do not count as bytes: otherwise a ping could make a message no longer fit.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    /// At most one partly written message, then the pongs, then the other messages.
+    frames: VecDeque<Bytes>,
+    /// Bytes of messages and Close frames that are not written.
+    bytes: usize,
+    pongs: u8,
+    /// Whether a partly written message is ahead of the pongs.
+    overtaken: bool,
+    /// Whether the first frame is partly written. Its written bytes are cut off already.
+    begun: bool,
+}
+
+impl Outbox {
+    pub(super) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// Bytes of messages and Close frames that are not written.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether `more` bytes fit a bound in bytes. Each frame counts with what it costs to keep, so that many
+    /// small messages keep the bound too. A message of any length fits when no other waits.
+    pub(super) fn fits(&self, more: usize, bound: usize) -> bool {
+        if self.bytes == 0 {
+            return true;
+        }
+        let kept = self.frames.len().saturating_mul(size_of::<Bytes>());
+        self.bytes.saturating_add(kept).saturating_add(more) <= bound
+    }
+
+    /// Queues a message or a Close frame.
+    pub(super) fn push(&mut self, frame: Bytes) {
+        self.bytes += frame.len();
+        self.frames.push_back(frame);
+    }
+
+    /// Queues a pong.
+    pub(super) fn push_pong(&mut self, frame: Bytes) {
+        if self.pongs == 0 {
+            self.overtaken = self.begun;
+        }
+        let end = usize::from(self.overtaken) + usize::from(self.pongs);
+        if self.pongs < MAX_PONGS {
+            self.frames.insert(end.min(self.frames.len()), frame);
+            self.pongs += 1;
+        } else if let Some(newest) = self.frames.get_mut(end - 1) {
+            *newest = frame;
+        }
+    }
+
+    /// Throws everything away.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Writes until everything is out or the connection takes no more.
+    ///
+    /// # Errors
+    /// What the connection says; [`io::ErrorKind::WriteZero`] when it takes nothing at all.
+    pub(super) fn poll_write<W: Write + Unpin>(
+        &mut self,
+        io: &mut W,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        while !self.frames.is_empty() {
+            let mut slices = [IoSlice::new(&[]); SLICES];
+            let mut used = 0;
+            for (slice, frame) in slices.iter_mut().zip(&self.frames) {
+                *slice = IoSlice::new(frame);
+                used += 1;
+            }
+            let io = Pin::new(&mut *io);
+            let written = ready!(io.poll_write_vectored(cx, slices.get(..used).unwrap_or_default()))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.advance(written);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn advance(&mut self, mut written: usize) {
+        while let Some(front) = self.frames.front_mut() {
+            let is_pong = self.pongs > 0 && !self.overtaken;
+            let taken = front.len().min(written);
+            if !is_pong {
+                self.bytes -= taken;
+            }
+            if taken < front.len() {
+                if taken > 0 {
+                    front.advance(taken);
+                    self.begun = true;
+                }
+                return;
+            }
+            written -= taken;
+            self.begun = false;
+            self.frames.pop_front();
+            if is_pong {
+                self.pongs -= 1;
+            } else {
+                self.overtaken = false;
+            }
+        }
+        // A burst must not leave its queue behind in a connection that is idle from now on.
+        self.frames = VecDeque::new();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes as many bytes as it is told, then nothing.
+    struct Pipe {
+        room: usize,
+        out: Vec<u8>,
+        calls: usize,
+    }
+
+    impl Write for Pipe {
+        fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+            self.poll_write_vectored(cx, &[IoSlice::new(buf)])
+        }
+
+        fn poll_write_vectored(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bufs: &[IoSlice<'_>],
+        ) -> Poll<io::Result<usize>> {
+            self.calls += 1;
+            let all: Vec<u8> = bufs.iter().flat_map(|buf| buf.iter().copied()).collect();
+            let n = all.len().min(self.room);
+            if n == 0 {
+                return Poll::Pending;
+            }
+            self.room -= n;
+            self.out.extend_from_slice(&all[..n]);
+            Poll::Ready(Ok(n))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    /// Writes `room` bytes and gives what left.
+    fn drain(outbox: &mut Outbox, room: usize) -> (String, usize) {
+        let mut pipe = Pipe { room, out: Vec::new(), calls: 0 };
+        let mut cx = Context::from_waker(std::task::Waker::noop());
+        assert_eq!(outbox.poll_write(&mut pipe, &mut cx).is_ready(), outbox.is_empty());
+        (String::from_utf8(pipe.out).unwrap(), pipe.calls)
+    }
+
+    #[test]
+    fn partial_writes_go_on_where_they_stopped() {
+        let mut outbox = Outbox::default();
+        for frame in ["abc", "def", "ghi"] {
+            outbox.push(frame.into());
+        }
+        assert_eq!(drain(&mut outbox, 4).0, "abcd");
+        assert_eq!(outbox.bytes(), 5);
+        assert_eq!(drain(&mut outbox, 1).0, "e");
+        assert_eq!(drain(&mut outbox, 100).0, "fghi");
+        assert_eq!((outbox.bytes(), outbox.frames.capacity()), (0, 0));
+    }
+
+    #[test]
+    fn many_frames_leave_in_one_call() {
+        let mut outbox = Outbox::default();
+        for _ in 0..130 {
+            outbox.push("ab".into());
+        }
+        assert_eq!(drain(&mut outbox, 1_000), ("ab".repeat(130), 3));
+    }
+
+    #[test]
+    fn a_pong_overtakes_messages_but_cuts_none() {
+        let mut outbox = Outbox::default();
+        outbox.push("abc".into());
+        outbox.push("def".into());
+        assert_eq!(drain(&mut outbox, 1).0, "a");
+        outbox.push_pong("1".into());
+        outbox.push_pong("2".into());
+        assert_eq!(outbox.bytes(), 5);
+        assert_eq!(drain(&mut outbox, 3).0, "bc1");
+        outbox.push_pong("34".into());
+        assert_eq!(drain(&mut outbox, 2).0, "23");
+        outbox.push_pong("5".into());
+        assert_eq!(drain(&mut outbox, 100).0, "45def");
+        assert_eq!((outbox.bytes(), outbox.pongs), (0, 0));
+    }
+
+    #[test]
+    fn d13_pongs_are_bounded_and_the_newest_wins() {
+        let mut outbox = Outbox::default();
+        for n in 0..1_000 {
+            outbox.push_pong(format!("{n} ").into());
+        }
+        outbox.push("message".into());
+        let (out, _) = drain(&mut outbox, 1_000);
+        assert_eq!(out, "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 999 message");
+    }
+
+    #[test]
+    fn the_bound_counts_frames_too_and_any_message_fits_alone() {
+        let mut outbox = Outbox::default();
+        outbox.push_pong("pong".into());
+        assert!(outbox.fits(1_000_000, 100));
+        outbox.push("x".into());
+        assert!(!outbox.fits(1_000_000, 100));
+        assert!(outbox.fits(100 - 1 - 2 * size_of::<Bytes>(), 100));
+        assert!(!outbox.fits(100 - 2 * size_of::<Bytes>(), 100));
+        outbox.clear();
+        assert!(outbox.fits(1_000_000, 100));
+    }
+}
