@@ -55,6 +55,9 @@ pub mod prelude;
 pub mod reply;
 mod socket;
 mod sql;
+#[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
+#[allow(dead_code)] // until the host drives it
+mod sqlite;
 mod state;
 mod stub;
 mod timestamp;
@@ -69,8 +72,8 @@ pub use id::ObjectId;
 pub use name::{ObjectName, Tag};
 pub use object::DurableObject;
 pub use socket::{
-    Accept, AutoResponse, Close, CloseCode, CloseFrame, Message, ReadyState, Socket, SocketRegistry, Text, Upgrade,
-    offers_protocol,
+    Accept, AutoResponse, Close, CloseCode, CloseFrame, Message, ReadyState, Socket, SocketRegistry, Text,
+    Upgrade, offers_protocol,
 };
 pub use sql::{FromValue, Params, Row, Rows, SqlExt, SqlStorage, Value};
 pub use state::ObjectState;
