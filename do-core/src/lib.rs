@@ -55,6 +55,9 @@ pub mod prelude;
 pub mod reply;
 mod socket;
 mod sql;
+#[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
+#[allow(dead_code)] // until the host drives it
+mod sqlite;
 mod state;
 mod stub;
 mod timestamp;

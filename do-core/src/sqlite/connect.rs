@@ -1,0 +1,97 @@
+//! Opens an object's file: its folders, its journal mode, its limits and its authorizer.
+
+use super::{SqlLimits, authorize::Gate, error::host_error, limits::PAGE_BYTES, math};
+use crate::{Error, ErrorKind};
+use rusqlite::{Connection, OpenFlags, config::DbConfig};
+use std::{fs::File, io, path::Path, sync::Arc, time::Duration};
+
+/// Statements that a connection keeps compiled (rule F22).
+const CACHED_STATEMENTS: usize = 64;
+
+/// The write-ahead log is cut back to this after a large transaction.
+const LOG_BYTES: i64 = 4 * 1_024 * 1_024;
+
+/// Opens or creates the database of an object, with the host's rules in force.
+///
+/// # Errors
+/// [`ErrorKind::Platform`] with the path.
+pub(super) fn connect(path: &Path, limits: &SqlLimits, gate: &Arc<Gate>) -> Result<Connection, Error> {
+    let fault =
+        |error: Error| Error::new(error.kind(), format!("{}: {error}", path.display())).with_source(error);
+    let mut conn = open_file(path).map_err(fault)?;
+    gate.trusting(|| set_up(&mut conn, limits, gate)).map_err(|error| fault(host_error(error)))?;
+    Ok(conn)
+}
+
+/// Opens a file in the mode that all databases of the host have: write-ahead log, every commit synced.
+///
+/// # Errors
+/// [`ErrorKind::Platform`] with the path.
+pub(super) fn open_file(path: &Path) -> Result<Connection, Error> {
+    if let Some(folder) = path.parent() {
+        create_folder(folder).map_err(|error| {
+            Error::new(ErrorKind::Platform, format!("cannot create {}: {error}", folder.display()))
+                .with_source(error)
+        })?;
+    }
+    open_durable(path).map_err(host_error)
+}
+
+fn open_durable(path: &Path) -> rusqlite::Result<Connection> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags)?;
+    // The file is ours alone. Whoever holds a lock on it is a mistake that waiting would only hide.
+    conn.busy_timeout(Duration::ZERO)?;
+    // Before the mode changes: a new file's first page must be on the disk before any log is, because SQLite throws
+    // away the log of an empty file.
+    conn.pragma_update(None, "synchronous", "FULL")?;
+    let mode: String = conn.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
+    if mode != "wal" {
+        let message = format!("the file system does not take a write-ahead log (journal mode {mode})");
+        let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN);
+        return Err(rusqlite::Error::SqliteFailure(code, Some(message)));
+    }
+    conn.pragma_update(None, "journal_size_limit", LOG_BYTES)?;
+    conn.pragma_update(None, "mmap_size", 0)?;
+    Ok(conn)
+}
+
+fn set_up(conn: &mut Connection, limits: &SqlLimits, gate: &Arc<Gate>) -> rusqlite::Result<()> {
+    conn.pragma_update(None, "cache_size", -i64::try_from(limits.cache_bytes / 1_024).unwrap_or(i64::MAX))?;
+    conn.pragma_update(
+        None,
+        "max_page_count",
+        i64::try_from(limits.database_bytes.div_ceil(PAGE_BYTES)).unwrap_or(i64::MAX),
+    )?;
+    for (option, on) in [
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true),
+        (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
+        (DbConfig::SQLITE_DBCONFIG_DQS_DML, true),
+        (DbConfig::SQLITE_DBCONFIG_DQS_DDL, true),
+        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+    ] {
+        conn.set_db_config(option, on)?;
+    }
+    limits.apply(conn)?;
+    math::register(conn)?;
+    conn.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
+    conn.authorizer(Some(gate.authorizer()))
+}
+
+/// Creates a folder with those above it, and syncs the entry of each new one: a file in a folder that a power
+/// failure takes away is lost however often it was synced itself.
+fn create_folder(folder: &Path) -> io::Result<()> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    let above = folder.parent().filter(|above| !above.as_os_str().is_empty());
+    if let Some(above) = above {
+        create_folder(above)?;
+    }
+    match std::fs::create_dir(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists || !folder.is_dir() => Err(error),
+        // Also when another shard made it just now: it may not have synced it yet.
+        _ => File::open(above.unwrap_or(Path::new(".")))?.sync_all(),
+    }
+}

@@ -1,0 +1,273 @@
+//! Runs an object's statements with the rules F1 to F6 and F10.
+
+use super::{
+    database::Database,
+    error::{host_error, sql_error},
+    statements::split_first,
+};
+use crate::{Error, ErrorKind, Row, Rows, Value, limits};
+use rusqlite::{
+    Connection, Statement,
+    types::{ToSqlOutput, ValueRef},
+};
+use std::ops::ControlFlow;
+
+/// A row callback.
+pub(super) type Each<'a> = dyn FnMut(Row<'_>) -> Result<ControlFlow<()>, Error> + 'a;
+
+/// Longer texts are compiled anew each time, so that the cache of statements has a bound in bytes as well.
+const CACHED_TEXT_BYTES: usize = 16 * 1_024;
+
+/// Where the statement stands in the text.
+struct Piece<'a> {
+    sql: &'a str,
+    /// Bytes of the object's text before it that its error offsets count (rule F10).
+    base: usize,
+}
+
+/// What to do with the rows of a statement.
+enum Sink<'a, 'b> {
+    /// Nothing.
+    Drop,
+    Collect(&'a mut Vec<Vec<Value>>),
+    Each(&'a mut Each<'b>),
+}
+
+impl Database {
+    /// All statements of `sql`, of which only the last may have parameters and gives its rows (rule F6).
+    pub(super) fn run_all(&self, sql: &str, params: &[Value]) -> Result<Rows, Error> {
+        let mut rows = Vec::new();
+        let columns = self.run(sql, params, Sink::Collect(&mut rows))?;
+        // SQLite's own counters do not count rows as the platform bills them, so none are given.
+        Ok(Rows::new(columns, rows, None, None))
+    }
+
+    /// The same, with the last statement's rows one by one.
+    pub(super) fn run_each(&self, sql: &str, params: &[Value], each: &mut Each<'_>) -> Result<(), Error> {
+        self.run(sql, params, Sink::Each(each)).map(drop)
+    }
+
+    /// Returns the names of the last statement's columns.
+    fn run(&self, sql: &str, params: &[Value], sink: Sink<'_, '_>) -> Result<Vec<String>, Error> {
+        check_text(sql)?;
+        params.iter().try_for_each(Value::check_bind)?;
+        let conn = self.ready()?;
+        let text = sql.trim_start_matches([' ', '\t', '\n', '\r', '\x0c']);
+        let mut piece = Piece { sql: text, base: sql.len() - text.len() };
+        loop {
+            let (first, rest) = split_first(piece.sql);
+            piece.sql = first;
+            if rest.is_empty() {
+                return self.run_last(conn, &piece, params, sink);
+            }
+            self.run_leading(conn, &piece)?;
+            piece = Piece { sql: rest, base: 0 };
+        }
+    }
+
+    fn run_leading(&self, conn: &Connection, piece: &Piece<'_>) -> Result<(), Error> {
+        let (mut statement, alters) = self.prepare(piece, || conn.prepare(piece.sql))?;
+        if statement.parameter_count() != 0 {
+            let message = "When executing multiple SQL statements in a single call, only the last statement can \
+                           have parameters.";
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        self.run_prepared(conn, &mut statement, alters, Sink::Drop).map(drop)
+    }
+
+    fn run_last(
+        &self,
+        conn: &Connection,
+        piece: &Piece<'_>,
+        params: &[Value],
+        sink: Sink<'_, '_>,
+    ) -> Result<Vec<String>, Error> {
+        if piece.sql.len() > CACHED_TEXT_BYTES {
+            let (mut statement, alters) = self.prepare(piece, || conn.prepare(piece.sql))?;
+            bind(&mut statement, params)?;
+            return self.run_prepared(conn, &mut statement, alters, sink);
+        }
+        let (mut statement, alters) = self.prepare(piece, || conn.prepare_cached(piece.sql))?;
+        bind(&mut statement, params)?;
+        let result = self.run_prepared(conn, &mut statement, alters, sink);
+        if alters {
+            // A cached statement is not shown to the authorizer again, which is how we know that it alters.
+            statement.discard();
+        }
+        result
+    }
+
+    /// Prepares with the object's rights; also tells whether the statement alters a table.
+    fn prepare<T>(
+        &self,
+        piece: &Piece<'_>,
+        prepare: impl FnOnce() -> rusqlite::Result<T>,
+    ) -> Result<(T, bool), Error> {
+        self.gate().clear();
+        let statement = prepare().map_err(|error| {
+            if self.gate().transaction() {
+                return Error::new(ErrorKind::Invalid, TRANSACTION_REFUSED);
+            }
+            sql_error(error, piece.base)
+        })?;
+        Ok((statement, self.gate().alters()))
+    }
+
+    fn run_prepared(
+        &self,
+        conn: &Connection,
+        statement: &mut Statement<'_>,
+        alters: bool,
+        sink: Sink<'_, '_>,
+    ) -> Result<Vec<String>, Error> {
+        let writes = !statement.readonly();
+        if writes {
+            self.begin_write(conn)?;
+        }
+        let result =
+            if alters { self.alter(conn, statement) } else { self.step_all(statement, writes, sink) };
+        if let Err(error) = &result {
+            self.note_loss(conn, error);
+        }
+        result
+    }
+
+    /// Steps to the end. A statement that writes always gets there, also when the callback stops it: half of a
+    /// write would depend on how SQLite orders its work.
+    fn step_all(
+        &self,
+        statement: &mut Statement<'_>,
+        writes: bool,
+        mut sink: Sink<'_, '_>,
+    ) -> Result<Vec<String>, Error> {
+        let mut columns = None;
+        let mut values = Vec::new();
+        let mut stopped = None;
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next().map_err(|error| sql_error(error, 0))? {
+            if stopped.is_some() {
+                continue;
+            }
+            // Not before the first step, which compiles the statement anew when the schema has changed.
+            let columns: &[String] = columns.get_or_insert_with(|| column_names(row.as_ref()));
+            match &mut sink {
+                Sink::Drop => stopped = Some(Ok(())),
+                Sink::Collect(rows) => {
+                    rows.push(read_row(row, columns.len(), Vec::with_capacity(columns.len()))?);
+                }
+                Sink::Each(each) => {
+                    values.clear();
+                    values = read_row(row, columns.len(), values)?;
+                    stopped = match self.iterating(|| each(Row::new(columns, &values))) {
+                        Ok(ControlFlow::Continue(())) => None,
+                        Ok(ControlFlow::Break(())) => Some(Ok(())),
+                        Err(error) => Some(Err(error)),
+                    };
+                }
+            }
+            if stopped.is_some() && !writes {
+                break;
+            }
+        }
+        drop(rows);
+        stopped.unwrap_or(Ok(()))?;
+        Ok(columns.unwrap_or_else(|| column_names(statement)))
+    }
+
+    /// Runs a statement that alters a table, and takes it back if a name of the host came of it (rule F11): SQLite
+    /// does not ask the authorizer about a table's new name.
+    fn alter(&self, conn: &Connection, statement: &mut Statement<'_>) -> Result<Vec<String>, Error> {
+        let control = |sql: &str| self.gate().trusting(|| conn.execute_batch(sql)).map_err(host_error);
+        let reserved = || {
+            let count = "SELECT count(*) FROM sqlite_schema WHERE lower(substr(name, 1, 4)) = '_cf_'";
+            self.gate().trusting(|| conn.query_row(count, (), |row| row.get::<_, i64>(0))).map_err(host_error)
+        };
+        let before = reserved()?;
+        control("SAVEPOINT _cf_alter")?;
+        let result = self.step_all(statement, true, Sink::Drop).and_then(|columns| {
+            if reserved()? > before {
+                return Err(
+                    Error::new(ErrorKind::Sql, "not authorized: SQLITE_AUTH").with_sql_code("SQLITE_AUTH")
+                );
+            }
+            Ok(columns)
+        });
+        // After a fault SQLite may have rolled everything back already, this savepoint included.
+        if !conn.is_autocommit() {
+            if result.is_err() {
+                control("ROLLBACK TO _cf_alter")?;
+            }
+            control("RELEASE _cf_alter")?;
+        }
+        result
+    }
+}
+
+/// The platform's own text, for rule F11, with the name of our function.
+const TRANSACTION_REFUSED: &str = "To execute a transaction, please use SqlStorage::transaction() instead of the SQL \
+     BEGIN TRANSACTION or SAVEPOINT statements. It is safer because it rolls back on errors by itself, and because \
+     it interacts correctly with the implicit transaction of each turn.";
+
+fn check_text(sql: &str) -> Result<(), Error> {
+    if sql.len() > limits::SQL_TEXT_BYTES {
+        return Err(
+            Error::new(ErrorKind::Sql, "statement too long: SQLITE_TOOBIG").with_sql_code("SQLITE_TOOBIG")
+        );
+    }
+    if sql.contains('\0') {
+        return Err(Error::new(ErrorKind::Invalid, "SQL code must not contain a NUL character."));
+    }
+    Ok(())
+}
+
+/// Binds all parameters, numbers as `REAL` (rule F1). SQLite itself binds NaN as `NULL` (rule F2).
+fn bind(statement: &mut Statement<'_>, params: &[Value]) -> Result<(), Error> {
+    let wanted = statement.parameter_count();
+    if params.len() != wanted {
+        let message = format!(
+            "Wrong number of parameter bindings for SQL query: it has {wanted} parameters, {} were given.",
+            params.len()
+        );
+        return Err(Error::new(ErrorKind::Invalid, message));
+    }
+    for (index, value) in (1_usize..).zip(params) {
+        let value = match value {
+            Value::Null => ValueRef::Null,
+            #[allow(clippy::cast_precision_loss)] // exact: beyond 2^53-1 it was refused
+            Value::Integer(i) => ValueRef::Real(*i as f64),
+            Value::Real(r) => ValueRef::Real(*r),
+            Value::Text(text) => ValueRef::Text(text.as_bytes()),
+            Value::Blob(blob) => ValueRef::Blob(blob),
+        };
+        statement
+            .raw_bind_parameter(index, ToSqlOutput::Borrowed(value))
+            .map_err(|error| sql_error(error, 0))?;
+    }
+    Ok(())
+}
+
+fn column_names(statement: &Statement<'_>) -> Vec<String> {
+    statement.column_names().map(str::to_owned).collect()
+}
+
+fn read_row(row: &rusqlite::Row<'_>, columns: usize, mut values: Vec<Value>) -> Result<Vec<Value>, Error> {
+    for index in 0..columns {
+        values.push(read(row.get_ref(index).map_err(|error| sql_error(error, 0))?));
+    }
+    Ok(values)
+}
+
+/// A value as every host reports it (rule F3).
+fn read(value: ValueRef<'_>) -> Value {
+    match value {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(i) if i.unsigned_abs() <= limits::SQL_INTEGER_MAX.unsigned_abs() => {
+            Value::Integer(i)
+        }
+        #[allow(clippy::cast_precision_loss)] // the rule
+        ValueRef::Integer(i) => Value::Real(i as f64),
+        ValueRef::Real(r) => Value::from_number(r),
+        ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Blob(blob) => Value::Blob(blob.to_owned()),
+    }
+}
