@@ -257,6 +257,13 @@ mod tests {
     }
 
     #[test]
+    fn a_recorded_change_reads_back_from_the_columns_of_its_row() {
+        let row = serde_json::json!({ "seq": 1, "kind": "removed", "path": "x", "at": 2, "from": null });
+        let read: Recorded = serde_json::from_value(row).unwrap();
+        assert_eq!(read, Change::new(Kind::Removed, "x").unwrap().record(1, 2));
+    }
+
+    #[test]
     fn reads_one_change_or_a_list_with_or_without_the_type() {
         let one = read_report(br#" {"kind":"modified","path":"x"}"#).unwrap();
         assert_eq!(one, [Change::new(Kind::Modified, "x").unwrap()]);

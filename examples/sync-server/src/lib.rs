@@ -8,6 +8,7 @@ mod answer;
 pub mod change;
 mod origin;
 mod page;
+mod report;
 mod room;
 mod route;
 

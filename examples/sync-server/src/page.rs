@@ -28,8 +28,8 @@ pub(crate) fn page() -> Response {
 }
 
 /// Lets the page run its own scripts, by their hashes, and no other: a file's name that found its way into the
-/// page as markup runs nothing. `ws:` and `wss:` stand beside `'self'` for browsers that do not count WebSockets
-/// to it.
+/// page as markup runs nothing. `ws:` and `wss:` stand beside `'self'` for browsers that do not count a
+/// WebSocket to it.
 fn policy(page: &str) -> String {
     let hashes: String = scripts(page)
         .map(|script| format!(" 'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(script.as_bytes()))))

@@ -27,8 +27,8 @@ const MIGRATIONS: &[&str] = &["
     CREATE TABLE changes (
         seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, path TEXT NOT NULL, at INTEGER NOT NULL, renamed_from TEXT
     );
-    CREATE TABLE last (seq INTEGER NOT NULL);
-    INSERT INTO last VALUES (0)
+    CREATE TABLE counter (last INTEGER NOT NULL);
+    INSERT INTO counter VALUES (0)
 "];
 
 /// The object of one watched root: numbers its changes, keeps the latest and sends them to every editor.
@@ -89,11 +89,11 @@ impl<S: ObjectState> DurableObject<S> for SyncRoom<S> {
     }
 
     async fn websocket_close(&self, socket: SocketOf<S>, _: Close) -> Result<()> {
-        self.tell_others(&socket)
+        self.tell_others(&socket, self.room.count_without(&socket))
     }
 
     async fn websocket_error(&self, socket: SocketOf<S>, _: Error) -> Result<()> {
-        self.tell_others(&socket)
+        self.tell_others(&socket, self.room.count_without(&socket))
     }
 }
 
@@ -107,11 +107,11 @@ impl<S: ObjectState> SyncRoom<S> {
         let recent = self.recent()?;
         let mut told = Ok(());
         let joined = self.room.join_with(request, Accept::new(), |socket| {
-            let hello = Outgoing::Hello { editors: self.room.count(), recent };
-            told = Message::json(&hello).and_then(|hello| socket.send(hello)).map_err(Failure::from);
-            if told.is_ok() {
-                told = self.tell_others(socket);
-            }
+            let editors = self.room.count();
+            told = Message::json(&Outgoing::Hello { editors, recent })
+                .and_then(|hello| socket.send(hello))
+                .map_err(Failure::from)
+                .and_then(|()| self.tell_others(socket, editors));
         });
         match joined {
             Ok(response) => told.map(|()| response),
@@ -123,9 +123,7 @@ impl<S: ObjectState> SyncRoom<S> {
     }
 
     /// How many editors there are now, to all of them but `socket`, which comes or goes.
-    fn tell_others(&self, socket: &SocketOf<S>) -> Result<()> {
-        let leaving = socket.ready_state() != do_core::ReadyState::Open;
-        let editors = if leaving { self.room.count_without(socket) } else { self.room.count() };
+    fn tell_others(&self, socket: &SocketOf<S>, editors: usize) -> Result<()> {
         self.room.broadcast(Message::json(&Outgoing::Editors { editors })?).except(socket).send();
         Ok(())
     }
@@ -145,11 +143,11 @@ impl<S: ObjectState> SyncRoom<S> {
         };
         // Between here and the first await everything is one turn: one commit, and nobody sees half of it.
         let seq = self.record(changes)?;
-        if let Some(at) = self.prune_at()? {
-            if let Err(error) = self.state.alarms().set_earlier(at).await {
-                // The changes are recorded and sent, so the report succeeded; the next one sets the alarm again.
-                tracing::error!(%error, "the alarm that prunes changes could not be set");
-            }
+        if let Some(at) = self.prune_at()?
+            && let Err(error) = self.state.alarms().set_earlier(at).await
+        {
+            // The changes are recorded and sent, so the report succeeded; the next one sets the alarm again.
+            tracing::error!(%error, "the alarm that prunes changes could not be set");
         }
         #[derive(Serialize)]
         struct Recorded {
@@ -165,7 +163,7 @@ impl<S: ObjectState> SyncRoom<S> {
         let recorded = sql.transaction(|| {
             let count = i64::try_from(changes.len())?;
             let last: i64 = sql
-                .scalar("UPDATE last SET seq = seq + CAST(? AS INTEGER) RETURNING seq", (count,))?
+                .scalar("UPDATE counter SET last = last + CAST(? AS INTEGER) RETURNING last", (count,))?
                 .ok_or_else(|| Failure::msg("the number of the last change is lost"))?;
             let mut recorded = Vec::with_capacity(changes.len());
             for (seq, change) in (last - count + 1..).zip(changes) {
@@ -200,7 +198,7 @@ impl<S: ObjectState> SyncRoom<S> {
     fn prune(&self) -> Result<()> {
         let expired = self.state.now() - KEPT_FOR;
         self.state.sql().exec(
-            "DELETE FROM changes WHERE at <= ? OR seq <= (SELECT seq FROM last) - CAST(? AS INTEGER)",
+            "DELETE FROM changes WHERE at <= ? OR seq <= (SELECT last FROM counter) - CAST(? AS INTEGER)",
             (expired, KEPT),
         )?;
         Ok(())
@@ -217,7 +215,7 @@ impl<S: ObjectState> SyncRoom<S> {
             count: i64,
         }
         let oldest: Option<Oldest> = self.state.sql().query_optional(
-            "SELECT at, (SELECT seq FROM last) - seq + 1 AS count FROM changes ORDER BY seq LIMIT 1",
+            "SELECT at, (SELECT last FROM counter) - seq + 1 AS count FROM changes ORDER BY seq LIMIT 1",
             (),
         )?;
         let now = self.state.now();

@@ -1,4 +1,4 @@
-use crate::{answer, change::BODY_BYTES, origin, page, room};
+use crate::{answer, origin, page, report, room};
 use do_core::prelude::*;
 use do_sync::Refusal;
 use http::{HeaderMap, HeaderValue, header};
@@ -18,6 +18,13 @@ const LOOPBACK: &str = "LOOPBACK";
 
 /// The room answers in milliseconds; a client is not left without an answer when it does not.
 const DEADLINE: Duration = Duration::from_secs(30);
+
+/// The answer to a request that does not reach the room. Boxed, because it is rare and large.
+type Refused = Box<Response>;
+
+fn refuse(status: StatusCode, text: &str) -> Refused {
+    Box::new(answer::error(status, text))
+}
 
 /// Whether the server takes new work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,19 +54,22 @@ pub async fn route<E: Env>(request: Request, env: E) -> Result<Response> {
 /// None, as [`route`].
 pub async fn route_in<E: Env>(request: Request, env: E, phase: Phase) -> Result<Response> {
     let head = request.method() == Method::HEAD;
-    let response = match request.uri().path() {
-        "/" => allow(&request, &[Method::GET, Method::HEAD]).err().unwrap_or_else(page::page),
-        "/healthz" => allow(&request, &[Method::GET, Method::HEAD]).err().unwrap_or_else(|| health(phase)),
-        "/ws" => match open_socket(&request, &env, phase) {
-            Ok(()) => ask_room(&env, request).await,
-            Err(refused) => refused,
-        },
-        "/notify" => match checked_report(request, &env, phase).await {
-            Ok(request) => ask_room(&env, request).await,
-            Err(refused) => refused,
-        },
-        _ => answer::error(StatusCode::NOT_FOUND, "there is nothing at this address"),
-    };
+    let response =
+        match request.uri().path() {
+            "/" => allow(&request, &[Method::GET, Method::HEAD])
+                .map_or_else(|refused| *refused, |()| page::page()),
+            "/healthz" => allow(&request, &[Method::GET, Method::HEAD])
+                .map_or_else(|refused| *refused, |()| health(phase)),
+            "/ws" => match open_socket(&request, &env, phase) {
+                Ok(()) => ask_room(&env, request).await,
+                Err(refused) => *refused,
+            },
+            "/notify" => match checked_report(request, &env, phase).await {
+                Ok(request) => ask_room(&env, request).await,
+                Err(refused) => *refused,
+            },
+            _ => answer::error(StatusCode::NOT_FOUND, "there is nothing at this address"),
+        };
     Ok(if head { without_body(response) } else { response })
 }
 
@@ -71,53 +81,44 @@ fn health(phase: Phase) -> Response {
 }
 
 /// Whether the request is a WebSocket handshake that the room may have.
-fn open_socket<E: Env>(request: &Request, env: &E, phase: Phase) -> Result<(), Response> {
+fn open_socket<E: Env>(request: &Request, env: &E, phase: Phase) -> Result<(), Refused> {
     allow(request, &[Method::GET])?;
     admit(request, env, phase)?;
     Refusal::of(request).map_or(Ok(()), |refusal| {
-        Err(refusal.response(answer::error(refusal.status(), &refusal.to_string())))
+        Err(Box::new(refusal.response(answer::error(refusal.status(), &refusal.to_string()))))
     })
 }
 
 /// The report with its whole body, so that a client that sends slowly does not keep the room waiting.
-async fn checked_report<E: Env>(request: Request, env: &E, phase: Phase) -> Result<Request, Response> {
+async fn checked_report<E: Env>(request: Request, env: &E, phase: Phase) -> Result<Request, Refused> {
     allow(&request, &[Method::POST])?;
     admit(&request, env, phase)?;
     if !is_json(request.headers()) {
-        return Err(answer::error(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "the Content-Type is not application/json",
-        ));
+        return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the Content-Type is not application/json"));
     }
     let (head, body) = request.into_parts();
-    // Before a byte of it is read, where its length is announced.
-    let announced =
-        head.headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
-    if announced.is_some_and(|length| length > BODY_BYTES as u64) {
-        return Err(room::too_large());
-    }
-    match body.bytes(BODY_BYTES).await {
+    match report::read(&head.headers, body).await {
         Ok(body) => Ok(http::Request::from_parts(head, body.into())),
-        Err(error) if error.kind() == ErrorKind::Limit => Err(room::too_large()),
-        Err(_) => Err(answer::error(StatusCode::BAD_REQUEST, "the body ended early")),
+        Err(report::Unread::TooLong) => Err(Box::new(room::too_large())),
+        Err(report::Unread::Ended) => Err(refuse(StatusCode::BAD_REQUEST, "the body ended early")),
     }
 }
 
 /// What holds for everything that reaches the room.
-fn admit<E: Env>(request: &Request, env: &E, phase: Phase) -> Result<(), Response> {
+fn admit<E: Env>(request: &Request, env: &E, phase: Phase) -> Result<(), Refused> {
     if phase == Phase::Draining {
-        return Err(draining());
+        return Err(Box::new(draining()));
     }
     let loopback = env.var(LOOPBACK).is_ok_and(|value| value == "1");
     origin::check(request.uri(), request.headers(), loopback)
-        .map_err(|foreign| answer::error(StatusCode::FORBIDDEN, &foreign.to_string()))
+        .map_err(|foreign| refuse(StatusCode::FORBIDDEN, &foreign.to_string()))
 }
 
-fn allow(request: &Request, methods: &[Method]) -> Result<(), Response> {
+fn allow(request: &Request, methods: &[Method]) -> Result<(), Refused> {
     if methods.contains(request.method()) {
         return Ok(());
     }
-    let mut refused = answer::error(StatusCode::METHOD_NOT_ALLOWED, "this address does not have this method");
+    let mut refused = refuse(StatusCode::METHOD_NOT_ALLOWED, "this address does not have this method");
     let list = methods.iter().map(Method::as_str).collect::<Vec<_>>().join(", ");
     if let Ok(list) = HeaderValue::try_from(list) {
         refused.headers_mut().insert(header::ALLOW, list);
