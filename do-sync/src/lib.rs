@@ -1,1 +1,67 @@
-//! Rooms.
+//! WebSocket rooms inside Durable Objects, for Cloudflare Workers and for native tokio servers.
+//!
+//! A [`Room`] is not an object: it is a view of the sockets that *your* object holds. It keeps nothing but the
+//! object's state, so it is cheap to make, and it is right in a fresh instance too: an object leaves memory
+//! when it is idle while its sockets stay open, and whoever kept them in a field has lost them. The room asks
+//! the host for them, by tag, each time.
+//!
+//! ```
+//! use do_core::prelude::*;
+//! use do_sync::{Refusal, Room};
+//!
+//! struct Chat<S: ObjectState> { room: Room<S> }
+//!
+//! impl<S: ObjectState> DurableObject<S> for Chat<S> {
+//!     fn new(state: S) -> Result<Self> {
+//!         let room = Room::new(&state);
+//!         room.auto_ping("ping", "pong")?; // answered by the host, without waking the object
+//!         Ok(Self { room })
+//!     }
+//!     async fn fetch(&self, request: Request) -> Result<Response> {
+//!         if let Some(refusal) = Refusal::of(&request) {
+//!             return Ok(refusal.response(reply::text(refusal.to_string()))); // 426 or 400
+//!         }
+//!         Ok(self.room.join(&request, Accept::new())?)
+//!     }
+//!     async fn websocket_message(&self, from: SocketOf<S>, message: Message) -> Result<()> {
+//!         self.room.broadcast(message).except(&from).send();
+//!         Ok(())
+//!     }
+//!     async fn websocket_close(&self, gone: SocketOf<S>, _: Close) -> Result<()> {
+//!         self.room.send_all(format!("{} still here", self.room.count_without(&gone)));
+//!         Ok(())
+//!     }
+//! }
+//! ```
+//!
+//! # Mistakes that it avoids
+//! - **Sockets in a field.** They are gone after the first hibernation; here they are looked up each time.
+//! - **Counting the one who leaves.** The platform lists a closing socket while its close handler runs (rule
+//!   D18), so the obvious count is one too high. Here only open sockets count.
+//! - **One dead socket stops the broadcast.** A failing send is counted and logged, the loop goes on, and the
+//!   [`BroadcastReport`] tells.
+//! - **Encoding once per recipient.** A message is written once; recipients share its bytes.
+//! - **Foreign sockets get the room's messages.** A room has a tag of its own, so an object can hold other
+//!   sockets, or several rooms.
+//! - **Waking for each ping.** [`Room::auto_ping`] leaves the answer to the host.
+//! - **A malformed message ends the connection, or an object.** [`Room::receive`] logs it and goes on.
+//! - **Claiming that every upgrade is right.** [`Refusal`] tells 426 from 400, with the headers that a client
+//!   needs.
+//!
+//! A peer's Close needs no code: hosts answer it when `websocket_close` returns (rules D22, D23).
+//!
+//! # Limits
+//! Of the ten tags of a socket (rule D1) the room takes one, and [`Room::join_with`] one more. Nothing here
+//! waits: a peer that reads too slowly is dropped by the host when its outbox is full.
+
+mod broadcast;
+#[cfg(test)]
+mod fake;
+mod refusal;
+mod report;
+mod room;
+
+pub use broadcast::Broadcast;
+pub use refusal::Refusal;
+pub use report::BroadcastReport;
+pub use room::Room;

@@ -1,1 +1,26 @@
-//! Sync server.
+//! Broadcasts the changes of a folder to every connected editor: the part that runs on every host.
+//!
+//! [`SyncRoom`] is the object, one for each watched root: it numbers and keeps the changes and sends them to the
+//! editors. [`route`](route()) is the HTTP interface before it. Both are written over the traits of `do_core`,
+//! so the same code is the native server and a Worker; who watches the folder is not their business.
+
+mod answer;
+pub mod change;
+mod origin;
+mod page;
+mod report;
+mod room;
+mod route;
+
+pub use change::Change;
+pub use room::{SyncRoom, notify_requests};
+pub use route::{Phase, route, route_in};
+
+/// The value of a future that has nothing to wait for.
+#[cfg(test)]
+fn ready<F: Future>(future: F) -> F::Output {
+    match std::pin::pin!(future).poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
+        std::task::Poll::Ready(value) => value,
+        std::task::Poll::Pending => panic!("the future waits for something"),
+    }
+}

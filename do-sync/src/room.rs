@@ -1,0 +1,350 @@
+use crate::{Broadcast, BroadcastReport};
+use do_core::{
+    Accept, AutoResponse, Error, ErrorKind, Message, ObjectState, ReadyState, Request, Response, Socket,
+    SocketOf, SocketRegistry, Tag, tag,
+};
+use serde::{Deserialize, de::DeserializeOwned};
+use std::{borrow::Cow, fmt};
+
+/// Text of an error that is logged about a message: the message may be 32 MiB of the peer's choice, and parsers
+/// quote it.
+const LOGGED_CHARS: usize = 200;
+
+/// No `{"type":"ping"}` is longer, and longer messages are not parsed to find out.
+const PING_BYTES: usize = 256;
+
+/// Some of an object's sockets, seen as one room.
+///
+/// Holds nothing but the object's state: make it in `new`, or wherever it is needed. The sockets of a room are
+/// those that carry its tag, whichever instance of the object accepted them. Only open ones count and receive:
+/// one that is closing is out of the room at once (rule D18).
+#[derive(Clone)]
+pub struct Room<S> {
+    state: S,
+    /// `None`: all sockets of the object.
+    tag: Option<Tag>,
+}
+
+impl<S: ObjectState> Room<S> {
+    /// The room of an object that has one: the sockets with the tag `"room"`.
+    pub fn new(state: &S) -> Self {
+        Self::tagged(state, tag!("room"))
+    }
+
+    /// The room of the sockets with this tag: for objects with several rooms. A socket is in each of which it
+    /// has the tag.
+    pub fn tagged(state: &S, tag: impl Into<Tag>) -> Self {
+        Self { state: state.clone(), tag: Some(tag.into()) }
+    }
+
+    /// All sockets of the object, whatever their tags; joining adds none.
+    pub fn all(state: &S) -> Self {
+        Self { state: state.clone(), tag: None }
+    }
+
+    /// The tag that makes a socket a member; `None` for [`all`](Self::all).
+    pub fn tag(&self) -> Option<&Tag> {
+        self.tag.as_ref()
+    }
+
+    /// Accepts the WebSocket that the request asks for into the room, and gives the 101 to return from `fetch`.
+    /// From here on it counts and receives; what is sent before the handshake completes waits.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] when the request is no right handshake (ask [`Refusal::of`](crate::Refusal::of)
+    /// before), [`ErrorKind::Limit`] when `accept` has all ten tags already or the object has as many sockets as
+    /// it can.
+    pub fn join(&self, request: &Request, accept: Accept) -> Result<Response, Error> {
+        let accept = match &self.tag {
+            Some(tag) => accept.tag(tag)?,
+            None => accept,
+        };
+        self.state.sockets().accept(request, accept)
+    }
+
+    /// [`join`](Self::join), and hands the new socket to `welcome`, so that its greeting is the first thing it
+    /// receives. Costs the socket one more tag, by which it is found.
+    ///
+    /// # Errors
+    /// As [`join`](Self::join). Do what can fail before joining: after it the socket is a member.
+    pub fn join_with(
+        &self,
+        request: &Request,
+        accept: Accept,
+        welcome: impl FnOnce(&SocketOf<S>),
+    ) -> Result<Response, Error> {
+        let own = self.unused_tag()?;
+        let response = self.join(request, accept.tag(&own)?)?;
+        let joined = self.state.sockets().tagged(&own).pop();
+        welcome(
+            &joined
+                .ok_or_else(|| Error::new(ErrorKind::Platform, "an accepted socket is not in the list"))?,
+        );
+        Ok(response)
+    }
+
+    /// A tag that no socket has. Random, because a counter in a field would start anew after hibernation.
+    fn unused_tag(&self) -> Result<Tag, Error> {
+        let mut id = self.state.random();
+        loop {
+            let tag = Tag::new(format!("#{id:016x}"))?;
+            if self.state.sockets().tagged(&tag).is_empty() {
+                return Ok(tag);
+            }
+            id = id.wrapping_add(1);
+        }
+    }
+
+    /// The open sockets of the room, in no particular order. Use them and let them go: kept in a field they are
+    /// wrong after the first hibernation.
+    pub fn sockets(&self) -> Vec<SocketOf<S>> {
+        self.open(&[])
+    }
+
+    /// The open sockets of the room that have any of the tags; all if there are no tags.
+    pub(crate) fn open(&self, tags: &[Tag]) -> Vec<SocketOf<S>> {
+        let sockets = self.state.sockets();
+        // The most selective list that the host has. Several tags are not united list by list: that would take
+        // a comparison of each with each to find those who are on two lists.
+        let mut found = match (&self.tag, tags) {
+            (_, [only]) => sockets.tagged(only),
+            (Some(room), _) => sockets.tagged(room),
+            (None, _) => sockets.all(),
+        };
+        found.retain(|socket| socket.ready_state() == ReadyState::Open);
+        if !tags.is_empty() {
+            found.retain(|socket| {
+                let has = socket.tags();
+                self.tag.as_ref().is_none_or(|room| has.contains(room))
+                    && tags.iter().any(|t| has.contains(t))
+            });
+        }
+        found
+    }
+
+    /// How many open sockets are in the room. One that is closing is not among them.
+    pub fn count(&self) -> usize {
+        self.open(&[]).len()
+    }
+
+    /// How many open sockets other than this one are in the room: for close handlers (rule D18).
+    pub fn count_without(&self, socket: &SocketOf<S>) -> usize {
+        self.open(&[]).iter().filter(|other| *other != socket).count()
+    }
+
+    /// Begins a broadcast; without further words it goes to everyone in the room.
+    ///
+    /// ```
+    /// # use do_core::prelude::*;
+    /// # use do_sync::Room;
+    /// # fn example<S: ObjectState>(room: &Room<S>, sender: &SocketOf<S>) {
+    /// let report = room.broadcast("saved").to(tag!("editors")).except(sender).send();
+    /// assert_eq!(report.matched, report.queued + report.dropped);
+    /// # }
+    /// ```
+    pub fn broadcast(&self, message: impl Into<Message>) -> Broadcast<'_, S> {
+        Broadcast::new(self, message.into())
+    }
+
+    /// Sends to everyone in the room.
+    #[allow(clippy::must_use_candidate)] // the report is for those who want it
+    pub fn send_all(&self, message: impl Into<Message>) -> BroadcastReport {
+        self.broadcast(message).send()
+    }
+
+    /// Lets the host answer the text `ping` by `pong` without waking the object (rules D28, D29). Call it in
+    /// `new`: repeating it changes nothing. An object has one such pair, also when it has several rooms.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`] when one of the texts is too long; faults of the platform.
+    pub fn auto_ping(&self, ping: impl Into<String>, pong: impl Into<String>) -> Result<(), Error> {
+        self.state.sockets().set_auto_response(Some(AutoResponse::new(ping, pong)?))
+    }
+
+    /// Answers the JSON text `{"type":"ping"}` by `{"type":"pong"}`; `false` when the message is another one.
+    ///
+    /// Unlike [`auto_ping`](Self::auto_ping) this wakes the object.
+    pub fn answer_ping(&self, socket: &SocketOf<S>, message: &Message) -> bool {
+        if !is_json_ping(message) {
+            return false;
+        }
+        if let Err(error) = socket.send(r#"{"type":"pong"}"#) {
+            tracing::debug!(%error, "a ping could not be answered");
+        }
+        true
+    }
+
+    /// Reads a message as JSON. One that is binary, malformed or of another shape is logged as a warning, gives
+    /// `None` and leaves the connection open.
+    ///
+    /// The log has the beginning of the parser's complaint, not the message.
+    pub fn receive<T: DeserializeOwned>(&self, socket: &SocketOf<S>, message: &Message) -> Option<T> {
+        match message.parse_json() {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let reason: String = error.to_string().chars().take(LOGGED_CHARS).collect();
+                let (bytes, tags) = (message.len(), socket.tags());
+                // Debug form: the text is partly the peer's, and must not forge log lines.
+                tracing::warn!(object = %self.state.id(), bytes, ?tags, ?reason, "malformed message ignored");
+                None
+            }
+        }
+    }
+}
+
+/// Not derived, because states need not have it.
+impl<S> fmt::Debug for Room<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Room").field("tag", &self.tag).finish_non_exhaustive()
+    }
+}
+
+fn is_json_ping(message: &Message) -> bool {
+    #[derive(Deserialize)]
+    struct Typed<'a> {
+        #[serde(rename = "type", borrow)]
+        kind: Cow<'a, str>,
+    }
+    let Some(text) = message.as_text().filter(|text| text.len() <= PING_BYTES) else { return false };
+    // Without the brace serde would read the list `["ping"]` as the fields in order.
+    text.trim_start().starts_with('{')
+        && serde_json::from_str::<Typed<'_>>(text).is_ok_and(|typed| typed.kind == "ping")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::{FakeState, handshake};
+    use do_core::CloseCode;
+
+    fn join(room: &Room<FakeState>, tags: &[&str]) -> SocketOf<FakeState> {
+        let mut joined = None;
+        let accept = Accept::new().tags(tags.iter().copied()).unwrap();
+        room.join_with(&handshake(), accept, |socket| joined = Some(socket.clone())).unwrap();
+        joined.unwrap()
+    }
+
+    #[test]
+    fn r3_a_broadcast_reaches_the_room_without_the_excluded_and_reports() {
+        let state = FakeState::default();
+        let room = Room::new(&state);
+        let (a, b, c) = (join(&room, &[]), join(&room, &[]), join(&room, &[]));
+        let foreign = join(&Room::tagged(&state, tag!("other")), &[]);
+        let report = room.broadcast("hi").except(&b).send();
+        assert_eq!(report, BroadcastReport { matched: 2, queued: 2, dropped: 0 });
+        assert_eq!([&a, &b, &c, &foreign].map(|s| s.sent().len()), [1, 0, 1, 0]);
+        assert_eq!(Room::all(&state).send_all("all").queued, 4);
+    }
+
+    #[test]
+    fn r3_recipients_share_the_bytes_of_one_encoding() {
+        let state = FakeState::default();
+        let room = Room::new(&state);
+        let (a, b) = (join(&room, &[]), join(&room, &[]));
+        room.send_all(Message::json(&"once").unwrap());
+        let pointers = [a, b].map(|socket| socket.sent()[0].as_bytes().as_ptr());
+        assert_eq!(pointers[0], pointers[1]);
+    }
+
+    #[test]
+    fn tags_select_within_the_room_and_nobody_gets_it_twice() {
+        let state = FakeState::default();
+        let room = Room::new(&state);
+        let red = join(&room, &["red"]);
+        let both = join(&room, &["red", "blue"]);
+        let none = join(&room, &[]);
+        let foreign = join(&Room::tagged(&state, tag!("other")), &["red"]);
+        assert_eq!(room.broadcast("1").to(tag!("red")).send().queued, 2);
+        assert_eq!(room.broadcast("2").to(tag!("red")).to(tag!("blue")).send().queued, 2);
+        assert_eq!(room.broadcast("3").to_tag("blue").unwrap().send().queued, 1);
+        assert_eq!(room.broadcast("4").to(tag!("nobody")).send(), BroadcastReport::default());
+        assert_eq!([&red, &both, &none, &foreign].map(|s| s.sent().len()), [2, 3, 0, 0]);
+        assert_eq!(room.broadcast("5").to_tag("x".repeat(257)).unwrap_err().kind(), ErrorKind::Limit);
+    }
+
+    #[test]
+    fn r4_a_failing_send_does_not_keep_the_others_from_theirs() {
+        let state = FakeState::default();
+        let room = Room::new(&state);
+        let (a, full, c) = (join(&room, &[]), join(&room, &[]), join(&room, &[]));
+        full.fail_sends();
+        assert_eq!(room.send_all("hi"), BroadcastReport { matched: 3, queued: 2, dropped: 1 });
+        assert_eq!([&a, &full, &c].map(|s| s.sent().len()), [1, 0, 1]);
+    }
+
+    #[test]
+    fn d18_a_closing_socket_neither_counts_nor_receives() {
+        let state = FakeState::default();
+        let room = Room::new(&state);
+        let (gone, stays) = (join(&room, &[]), join(&room, &[]));
+        assert_eq!((room.count(), room.count_without(&gone)), (2, 1));
+        gone.close(CloseCode::NORMAL).unwrap();
+        assert_eq!((room.count(), room.count_without(&gone), room.count_without(&stays)), (1, 1, 0));
+        assert_eq!(room.send_all("left").matched, 1);
+        assert_eq!((gone.sent().len(), stays.sent().len()), (0, 1));
+    }
+
+    #[test]
+    fn d1_the_room_takes_one_tag_and_leaves_nine() {
+        let state = FakeState::default();
+        let room = Room::new(&state);
+        let nine = Accept::new().tags((0..9).map(|n| n.to_string())).unwrap();
+        assert_eq!(room.join(&handshake(), nine.clone()).unwrap().status(), 101);
+        let ten = nine.tag("9").unwrap();
+        assert_eq!(room.join(&handshake(), ten).unwrap_err().kind(), ErrorKind::Limit);
+        assert_eq!(room.count(), 1);
+    }
+
+    #[test]
+    fn r5_malformed_messages_give_nothing_and_leave_the_connection_open() {
+        let state = FakeState::default();
+        let room = Room::new(&state);
+        let socket = join(&room, &[]);
+        for bad in [Message::text("{"), Message::text(""), Message::binary(&b"1"[..]), Message::text("\"x\"")]
+        {
+            assert_eq!(room.receive::<u8>(&socket, &bad), None, "{bad:?}");
+        }
+        assert_eq!(room.receive::<u8>(&socket, &"7".into()), Some(7));
+        assert_eq!((socket.ready_state(), socket.sent().len()), (ReadyState::Open, 0));
+    }
+
+    #[test]
+    fn the_json_ping_is_answered_and_nothing_else_is() {
+        let state = FakeState::default();
+        let room = Room::new(&state);
+        let socket = join(&room, &[]);
+        assert!(room.answer_ping(&socket, &r#"{"type":"ping"}"#.into()));
+        assert!(room.answer_ping(&socket, &r#" { "n": 1, "type" : "p\u0069ng" } "#.into()));
+        for other in ["ping", "{}", r#"{"type":"pong"}"#, r#"{"type":1}"#, r#"["ping"]"#] {
+            assert!(!room.answer_ping(&socket, &other.into()), "{other}");
+        }
+        assert!(!room.answer_ping(&socket, &Message::binary(&br#"{"type":"ping"}"#[..])));
+        assert_eq!(socket.sent(), vec![Message::text(r#"{"type":"pong"}"#); 2]);
+    }
+
+    #[test]
+    fn the_welcome_reaches_the_new_socket_alone_and_first() {
+        let state = FakeState::default();
+        let room = Room::new(&state);
+        let first = join(&room, &[]);
+        let mut second = None;
+        let welcome = |socket: &SocketOf<FakeState>| {
+            socket.send("hello").unwrap();
+            second = Some(socket.clone());
+        };
+        room.join_with(&handshake(), Accept::new(), welcome).unwrap();
+        room.send_all("later");
+        assert_eq!(second.unwrap().sent(), [Message::text("hello"), Message::text("later")]);
+        assert_eq!(first.sent(), [Message::text("later")]);
+    }
+
+    #[test]
+    fn d28_the_auto_ping_is_one_pair_and_setting_it_again_changes_nothing() {
+        let state = FakeState::default();
+        let room = Room::new(&state);
+        room.auto_ping("ping", "pong").unwrap();
+        room.auto_ping("ping", "pong").unwrap();
+        assert_eq!(state.auto_response(), Some(AutoResponse::new("ping", "pong").unwrap()));
+        assert_eq!(room.auto_ping("x".repeat(2_049), "").unwrap_err().kind(), ErrorKind::Limit);
+    }
+}
