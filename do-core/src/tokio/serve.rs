@@ -66,7 +66,7 @@ impl Host {
             loop {
                 let accepted = tokio::select! {
                     accepted = listener.accept() => accepted,
-                    _ = stop.wait_for(|stop| *stop) => return,
+                    () = stopped(&mut stop) => return,
                 };
                 match accepted {
                     Ok((stream, _)) => {
@@ -108,7 +108,7 @@ where
     let mut served = pin!(served);
     let ended = tokio::select! {
         ended = served.as_mut() => ended,
-        _ = stop.wait_for(|stop| *stop) => {
+        () = stopped(&mut stop) => {
             served.as_mut().graceful_shutdown();
             served.await
         }
@@ -116,4 +116,9 @@ where
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended");
     }
+}
+
+/// Completes when the servers are to end, also when the host is gone.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    drop(stop.wait_for(|stop| *stop).await);
 }

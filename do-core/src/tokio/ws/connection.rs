@@ -153,6 +153,10 @@ impl Conn {
         self.waker.clone()
     }
 
+    pub(super) fn is_connecting(&self) -> bool {
+        matches!(self.stream, Stream::Upgrading(_))
+    }
+
     pub(super) fn outbox(&self) -> &Outbox {
         &self.outbox
     }

@@ -198,6 +198,10 @@ impl Transport for Connections {
         drop(dropped);
     }
 
+    fn is_connecting(&self, conn: ConnId) -> bool {
+        self.with(conn, |conn| conn.is_connecting()).unwrap_or(false)
+    }
+
     /// Without the headers of TCP, and without pongs.
     fn buffered(&self, conn: ConnId) -> usize {
         self.with(conn, |conn| conn.outbox().bytes()).unwrap_or(0)
