@@ -1,1 +1,4 @@
 //! Sync server.
+
+#[cfg(not(target_arch = "wasm32"))]
+pub mod native;
