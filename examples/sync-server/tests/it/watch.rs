@@ -7,12 +7,15 @@ use std::{
     process::Command,
     time::Duration,
 };
-use sync_server::native::watch::{Batch, RawChange, WatchError, Watcher};
+use sync_server::native::watch::{Batch, RawChange, Timing, WatchError, Watcher};
 use tempfile::TempDir;
 use tokio::sync::mpsc::Receiver;
 
 /// Far beyond what any step needs.
 const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Long enough that a test whose thread has to wait for a processor does not split what belongs together.
+const TIMING: Timing = Timing { quiet: Duration::from_millis(200), longest: Duration::from_secs(2) };
 
 struct Watched {
     root: PathBuf,
@@ -34,7 +37,7 @@ fn watch_without(prepare: impl FnOnce(&Path), exclude: &[&str]) -> Watched {
     fs::create_dir(&root).unwrap();
     prepare(&root);
     let exclude = exclude.iter().map(|name| root.join(name)).collect();
-    let (watcher, changes) = Watcher::start(root.clone(), exclude).unwrap();
+    let (watcher, changes) = Watcher::start_with(root.clone(), exclude, TIMING).unwrap();
     Watched { root, changes, watcher, marks: 0, _directory: directory }
 }
 

@@ -15,6 +15,7 @@ mod worker;
 
 pub use change::{ChangeKind, RawChange};
 pub use error::WatchError;
+pub use pending::Timing;
 
 use folder::Folder;
 use shared::Shared;
@@ -50,10 +51,22 @@ impl Watcher {
     /// - [`WatchError::RootGone`], [`WatchError::RootUnreadable`]: there is nothing to watch.
     /// - [`WatchError::WatchLimit`], [`WatchError::Unavailable`]: the system does not let us.
     /// - [`WatchError::Thread`]: no thread.
-    #[expect(clippy::needless_pass_by_value, reason = "a list of own paths is what every caller has")]
     pub fn start(root: PathBuf, exclude: Vec<PathBuf>) -> Result<(Self, mpsc::Receiver<Batch>), WatchError> {
+        Self::start_with(root, exclude, Timing::default())
+    }
+
+    /// The same with other times.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    #[expect(clippy::needless_pass_by_value, reason = "a list of own paths is what every caller has")]
+    pub fn start_with(
+        root: PathBuf,
+        exclude: Vec<PathBuf>,
+        timing: Timing,
+    ) -> Result<(Self, mpsc::Receiver<Batch>), WatchError> {
         let (sender, receiver) = mpsc::channel(WAITING_BATCHES);
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared::new(timing));
         let worker = Worker::start(Folder::new(root, &exclude), Arc::clone(&shared), sender)?;
         let thread = thread::Builder::new().name("watcher".to_owned());
         thread.spawn(move || worker.run()).map_err(WatchError::Thread)?;

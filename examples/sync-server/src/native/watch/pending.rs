@@ -7,10 +7,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A window ends when nothing happened for this long.
-const QUIET: Duration = Duration::from_millis(50);
-/// A window ends at the latest after this long, so that a file that is written all the time is still reported.
-const LONGEST: Duration = Duration::from_millis(250);
+/// How long the watcher collects before it looks. Longer times merge more changes into one and show them later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timing {
+    /// A window ends when nothing happened for this long.
+    pub quiet: Duration,
+    /// A window ends at the latest after this long, so that a file that is written all the time is still reported.
+    pub longest: Duration,
+}
+
+impl Default for Timing {
+    /// 50 ms of quiet, which no editor's save has in its middle, and at most 250 ms, which still feels live.
+    fn default() -> Self {
+        Self { quiet: Duration::from_millis(50), longest: Duration::from_millis(250) }
+    }
+}
+
 /// More paths than this are "everything": a rescan is then about as cheap, and memory stays bounded.
 const MAX_PATHS: usize = 16_384;
 /// Renames beyond these are still found by inode, unless the file was also written to.
@@ -19,6 +31,7 @@ const MAX_MOVES: usize = 1_024;
 /// The paths to look at, and when.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
+    timing: Timing,
     paths: BTreeMap<PathBuf, Times>,
     moves: Vec<(PathBuf, PathBuf)>,
     everything: bool,
@@ -43,6 +56,10 @@ pub(super) struct Taken {
 }
 
 impl Pending {
+    pub(super) fn new(timing: Timing) -> Self {
+        Self { timing, ..Self::default() }
+    }
+
     /// Something happened to `path`. The empty path is the folder itself.
     pub(super) fn touch(&mut self, path: &Path, now: Instant) {
         self.extend_window(now);
@@ -79,19 +96,20 @@ impl Pending {
 
     /// When the next look is due; none when nothing happened.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.window.map(|window| (window.last + QUIET).min(window.first + LONGEST))
+        self.window.map(|window| (window.last + self.timing.quiet).min(window.first + self.timing.longest))
     }
 
     /// Takes what is to be looked at. In the middle of a burst, paths that are being written right now are left for
     /// the next window, so that each file of the burst is reported once and complete.
     pub(super) fn take(&mut self, now: Instant) -> Taken {
         let Some(window) = self.window else { return Taken::default() };
+        let Timing { quiet, longest } = self.timing;
         let everything = self.everything;
-        if everything || now >= window.last + QUIET {
-            let all = std::mem::take(self);
+        if everything || now >= window.last + quiet {
+            let all = std::mem::replace(self, Self::new(self.timing));
             return Taken { paths: all.paths.into_keys().collect(), moves: all.moves, everything };
         }
-        let busy = |times: &Times| now < times.last + QUIET && now < times.first + LONGEST;
+        let busy = |times: &Times| now < times.last + quiet && now < times.first + longest;
         let mut left: BTreeSet<PathBuf> =
             self.paths.iter().filter(|(_, times)| busy(times)).map(|(path, _)| path.clone()).collect();
         // Both ends of a rename belong into one look: apart they are a removal and a creation.

@@ -2,7 +2,7 @@
 
 use super::{
     folder::is_git,
-    pending::{Pending, Taken},
+    pending::{Pending, Taken, Timing},
 };
 use notify::{
     Event, EventKind,
@@ -15,19 +15,24 @@ use std::{
 };
 
 /// The pending paths and the wish to stop.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Shared {
     state: Mutex<State>,
     changed: Condvar,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     pending: Pending,
     stopped: bool,
 }
 
 impl Shared {
+    pub(super) fn new(timing: Timing) -> Self {
+        let state = State { pending: Pending::new(timing), stopped: false };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // The state is valid after each statement that holds the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -120,7 +125,7 @@ mod tests {
     use std::{collections::BTreeSet, path::PathBuf};
 
     fn take(events: Vec<Result<Event, notify::Error>>) -> Taken {
-        let shared = Shared::default();
+        let shared = Shared::new(Timing::default());
         for event in events {
             shared.take_event(Path::new("/root"), event);
         }
@@ -166,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_stopped_watcher_waits_for_nothing() {
-        let shared = Shared::default();
+        let shared = Shared::new(Timing::default());
         shared.stop();
         assert_eq!(shared.wait(), None);
         assert!(!shared.sleep(Duration::from_secs(3600)));
