@@ -60,3 +60,28 @@ impl StdError for WatchError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_error_of_the_system_says_what_to_do_in_one_line() {
+        let text = |kind| {
+            let text = WatchError::from_notify(notify::Error::new(kind), "/srv/x".into()).to_string();
+            assert!(!text.contains('\n'));
+            text
+        };
+        let limit = text(notify::ErrorKind::MaxFilesWatch);
+        assert!(
+            limit.starts_with(
+                "cannot watch /srv/x: the limit of watched directories is reached; raise it with"
+            )
+        );
+        assert!(limit.contains("fs.inotify.max_user_watches") && limit.contains(".gitignore"));
+        assert_eq!(text(notify::ErrorKind::PathNotFound), "the watched folder is gone: /srv/x");
+        let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+        assert_eq!(text(notify::ErrorKind::Io(denied)), "cannot watch /srv/x: permission denied");
+        assert!(text(notify::ErrorKind::Generic("x".into())).contains("fs.inotify.max_user_instances"));
+    }
+}
