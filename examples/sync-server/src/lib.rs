@@ -6,6 +6,8 @@
 
 mod answer;
 pub mod change;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod native;
 mod origin;
 mod page;
 mod report;

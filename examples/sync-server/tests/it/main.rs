@@ -1,0 +1,9 @@
+//! Tests of the sync server from outside, on real folders.
+#![cfg(not(target_arch = "wasm32"))]
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "clippy.toml allows both in tests, not in their helpers"
+)]
+
+mod watch;
