@@ -4,7 +4,7 @@ use crate::problem::{Doing, Outcome, Problem};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ pub(crate) fn run(command: &mut Command) -> Outcome {
 pub(crate) fn run_within(command: &mut Command, limit: Duration) -> Outcome {
     announce(command);
     let child = command.spawn().doing(format_args!("cannot start {}", program(command)))?;
-    let mut child = Server::of(child);
+    let mut child = Server(child); // so that it ends when the time is over
     let until = Instant::now() + limit;
     loop {
         match child.0.try_wait().doing(line(command))? {
@@ -72,10 +72,6 @@ pub(crate) fn is_program(path: &Path) -> bool {
 pub(crate) struct Server(Child);
 
 impl Server {
-    fn of(child: Child) -> Self {
-        Self(child)
-    }
-
     /// Starts the command and waits for its first line on standard output; what follows is passed on.
     ///
     /// # Errors
@@ -99,7 +95,12 @@ impl Server {
         });
         match received.recv_timeout(limit) {
             Ok(line) => Ok((server, line.trim_end().to_owned())),
-            Err(_) => Err(Problem::new(format!("`{}` wrote no line within {limit:?}", line(command)))),
+            Err(RecvTimeoutError::Timeout) => {
+                Err(Problem::new(format!("`{}` wrote no line within {limit:?}", line(command))))
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(Problem::new(format!("`{}` ended before its first line", line(command))))
+            }
         }
     }
 
@@ -123,8 +124,11 @@ fn announce(command: &Command) {
     let _ = std::io::stdout().flush();
 }
 
+/// The program's name; the cargo that runs us by its short one, as one would type it.
 fn program(command: &Command) -> String {
-    command.get_program().to_string_lossy().into_owned()
+    let program = command.get_program();
+    let ours = std::env::var_os("CARGO").is_some_and(|cargo| cargo == program);
+    if ours { "cargo".to_owned() } else { program.to_string_lossy().into_owned() }
 }
 
 /// The command as one would type it, with the variables set for it; for reading, not for a shell.
@@ -177,6 +181,7 @@ mod tests {
 
     #[test]
     fn a_server_that_ends_at_once_is_a_problem() {
-        assert!(Server::start(&mut shell("exit 1"), Duration::from_secs(60)).is_err());
+        let problem = Server::start(&mut shell("exit 1"), Duration::from_secs(60)).unwrap_err();
+        assert_eq!(problem.to_string(), "`sh -c 'exit 1'` ended before its first line");
     }
 }

@@ -12,6 +12,7 @@ use crate::step::Step;
 /// All checks in the order of the run.
 pub(crate) fn all() -> Vec<Step> {
     let step = |name, about, run| Step { name, about, long: false, run };
+    let long = |name, about, run| Step { name, about, long: true, run };
     vec![
         step("fmt", "the sources are formatted", lint::fmt),
         step("deps", "what must not be in a crate's dependency tree is not there", tree::check),
@@ -27,5 +28,6 @@ pub(crate) fn all() -> Vec<Step> {
         step("examples", "the example programs build", test::examples),
         step("autobahn", "the WebSocket conformance cases pass against an echo object", autobahn::check),
         step("browser", "the page of sync-server works in a real browser", browser::check),
+        long("test-long", "the tests again with 40 times the random cases (--full)", test::test_long),
     ]
 }
