@@ -87,7 +87,7 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// The state of the host that this target is built for, so that an application can write objects without
 /// generics.
 #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
-pub type State = tokio::HostState;
+pub type State = ();
 
 /// The environment of a state.
 pub type EnvOf<S> = <S as ObjectState>::Env;

@@ -19,8 +19,9 @@ use std::{
 #[derive(Default)]
 struct State {
     queue: VecDeque<Bytes>,
-    /// Written in a turn whose commit is not durable yet.
-    held: VecDeque<Bytes>,
+    /// Written in turns whose commit is not durable yet; with each, whether it has a [`Held`] of its own or
+    /// only stands behind one that has.
+    held: VecDeque<(Bytes, bool)>,
     /// Bytes in both queues.
     queued: usize,
     max: usize,
@@ -67,12 +68,15 @@ impl BodySender {
         }
         state.queued += chunk.len();
         #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
-        if !state.held.is_empty() || crate::engine::hold_body(|| Held(Arc::clone(&self.0))) {
-            state.held.push_back(chunk);
-            return Ok(());
+        let own_hold = crate::engine::hold_body(|| Held(Arc::clone(&self.0)));
+        #[cfg(not(all(feature = "tokio", not(target_arch = "wasm32"))))]
+        let own_hold = false;
+        if own_hold || !state.held.is_empty() {
+            state.held.push_back((chunk, own_hold));
+        } else {
+            state.queue.push_back(chunk);
+            wake(state);
         }
-        state.queue.push_back(chunk);
-        wake(state);
         Ok(())
     }
 
@@ -174,7 +178,7 @@ impl Drop for Receiver {
     }
 }
 
-/// What a turn wrote into one body: let through once its commit is durable, or failed.
+/// One chunk that a turn wrote: let through once the turn's commit is durable, or failed.
 #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
 pub(crate) struct Held(Shared);
 
@@ -182,15 +186,19 @@ pub(crate) struct Held(Shared);
 impl Held {
     pub(crate) fn release(self) {
         let mut state = lock(&self.0);
-        let mut held = std::mem::take(&mut state.held);
-        state.queue.append(&mut held);
+        while let Some((chunk, _)) = state.held.pop_front() {
+            state.queue.push_back(chunk);
+            if state.held.front().is_none_or(|(_, own_hold)| *own_hold) {
+                break;
+            }
+        }
         wake(state);
     }
 
     /// The commit failed: nothing of it may be seen, and the body ends with an error, not as if complete.
     pub(crate) fn fail(self) {
         let mut state = lock(&self.0);
-        let lost: usize = state.held.drain(..).map(|chunk| chunk.len()).sum();
+        let lost: usize = state.held.drain(..).map(|(chunk, _)| chunk.len()).sum();
         state.queued -= lost;
         state.failed = Some(Error::new(ErrorKind::Reset, "the object was reset while it wrote this body"));
         wake(state);

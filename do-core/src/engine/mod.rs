@@ -1,15 +1,37 @@
 //! The engine: what a Durable Object does, without any I/O.
 //!
 //! Events, turns, gates, the alarm slot, the socket table, hibernation and eviction are here; the clock, the
-//! database and the network are the [ports], which a driver brings. The tokio host is one driver.
+//! random seed, the database, the index of alarms and the network are [ports](self::ports) that a driver brings.
+//! The tokio host is one driver.
+//!
+//! An engine lives on one thread. Its objects are [places](place::Place), which outlive instances; what a place
+//! shares with the instance in it is a [`Core`].
 
+mod alarm;
+mod class;
+mod clock;
+mod core;
+#[allow(clippy::module_inception)] // the type that the module is about
+mod engine;
+mod events;
+mod gate;
+mod lifecycle;
+mod place;
 mod ports;
+mod ready;
+mod sockets;
+mod timers;
+mod turn;
 
-pub(crate) use ports::{ConnId, SocketKey, Storage, Transport};
-
-use crate::body::Held;
-
-/// Whether the running turn holds back what is written into bodies; if so, it takes `held`.
-pub(crate) fn hold_body(_held: impl FnOnce() -> Held) -> bool {
-    false
-}
+pub use clock::{Clock, ManualClock, SystemClock};
+pub(crate) use {
+    self::core::{Core, Sleep},
+    class::{Class, DriverState, SocketSeed},
+    engine::{AlarmIndex, Config, Engine, Ports, SocketEvent},
+    events::Reply,
+    place::ObjectKey,
+    ports::{ConnId, SocketKey, Storage, Transport},
+    ready::ReadyQueue,
+    sockets::SocketCell,
+    turn::{current, hold_body},
+};

@@ -86,6 +86,9 @@ pub(crate) trait Transport {
     /// Ends the connection at once.
     fn abort(&self, conn: ConnId);
 
+    /// Whether the handshake is not complete yet.
+    fn is_connecting(&self, conn: ConnId) -> bool;
+
     /// Bytes queued and not yet handed to the operating system.
     fn buffered(&self, conn: ConnId) -> usize;
 

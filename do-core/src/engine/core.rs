@@ -1,0 +1,428 @@
+//! What one instance and the engine share: the engine drives it from outside, the state handles from inside.
+//!
+//! No borrow of a cell here is ever held while the application's code runs.
+
+use super::{
+    ConnId, ReadyQueue, SocketKey, Storage, Transport,
+    alarm::{AlarmSlot, RunEnd},
+    class::LocalFuture,
+    clock::Clock,
+    gate::{Output, OutputGate},
+    sockets::{SocketCell, SocketTable},
+    timers::{TimerId, Timers},
+};
+use crate::{CloseFrame, Error, ErrorKind, Failure, Message, ObjectId, Timestamp, limits};
+use std::{
+    cell::{Cell, RefCell},
+    fmt,
+    future::{Future, poll_fn},
+    pin::Pin,
+    rc::Rc,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+/// What a timer of the engine is for.
+pub(super) enum Due {
+    Wake(Waker),
+    /// Look whether the object at this place is idle.
+    Idle(u32),
+    /// A gate task has run for too long.
+    Gate { object: u32, task: u64 },
+    /// The peer had its time to answer our Close, or to close the connection.
+    CloseWait(SocketKey, ConnId),
+    /// The client had its time to complete the handshake.
+    Handshake(SocketKey),
+}
+
+/// What all objects of an engine share.
+pub(crate) struct Shared {
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) transport: Rc<dyn Transport>,
+    pub(super) ready: Arc<ReadyQueue>,
+    pub(super) timers: RefCell<Timers<Due>>,
+    pub(super) random: RefCell<fastrand::Rng>,
+    /// The monotonic time of the present round, read once for it.
+    pub(super) elapsed: Cell<Duration>,
+    serial: Cell<u64>,
+}
+
+impl Shared {
+    pub(super) fn new(clock: Arc<dyn Clock>, transport: Rc<dyn Transport>, ready: Arc<ReadyQueue>, seed: u64) -> Self {
+        let elapsed = Cell::new(clock.elapsed());
+        let random = RefCell::new(fastrand::Rng::with_seed(seed));
+        Self { clock, transport, ready, timers: RefCell::new(Timers::new()), random, elapsed, serial: Cell::new(0) }
+    }
+
+    /// A number never given before; never 0.
+    pub(super) fn next_serial(&self) -> u64 {
+        self.serial.set(self.serial.get() + 1);
+        self.serial.get()
+    }
+
+    pub(super) fn after(&self, delay: Duration, what: Due) -> TimerId {
+        self.timers.borrow_mut().insert(self.elapsed.get().saturating_add(delay), what)
+    }
+}
+
+/// Work that a turn asked for beside its own.
+pub(super) enum Spawn {
+    Background { work: LocalFuture<()>, parent: u64 },
+    Gate { work: LocalFuture<Result<(), Failure>>, parent: u64, depth: usize },
+}
+
+/// The turn that is running.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turn {
+    pub(super) task: u64,
+    /// How deep in gates the task is.
+    pub(super) depth: usize,
+}
+
+/// One instance of one object.
+pub(crate) struct Core {
+    pub(super) id: ObjectId,
+    pub(super) object: u32,
+    pub(super) shared: Rc<Shared>,
+    pub(super) storage: Rc<dyn Storage>,
+    pub(super) sockets: Rc<SocketTable>,
+    pub(super) alarm: Rc<RefCell<AlarmSlot>>,
+    pub(super) gate: RefCell<OutputGate>,
+    pub(super) spawned: RefCell<Vec<Spawn>>,
+    /// Pending sleeps: they keep the object in memory (rule B3).
+    pub(super) sleeping: Cell<usize>,
+    /// The turn set or deleted the alarm, or rolled back: read the slot again before the commit.
+    pub(super) alarm_changed: Cell<bool>,
+    /// The alarm's handler ended in this turn; what that means is decided by the commit.
+    pub(super) alarm_ended: Cell<Option<RunEnd>>,
+    /// Whether the alarm was touched in its run before this turn: a turn that is undone undoes its touch.
+    touched_before: Cell<bool>,
+    turn: Cell<Option<Turn>>,
+    now: Cell<Timestamp>,
+    /// Why the instance must go, once the turn is over.
+    fault: RefCell<Option<Error>>,
+    dead: Cell<bool>,
+}
+
+impl Core {
+    pub(super) fn new(
+        id: ObjectId,
+        object: u32,
+        shared: Rc<Shared>,
+        storage: Rc<dyn Storage>,
+        sockets: Rc<SocketTable>,
+        alarm: Rc<RefCell<AlarmSlot>>,
+    ) -> Rc<Self> {
+        let now = Cell::new(shared.clock.now());
+        Rc::new(Self {
+            id,
+            object,
+            shared,
+            storage,
+            sockets,
+            alarm,
+            gate: RefCell::default(),
+            spawned: RefCell::default(),
+            sleeping: Cell::new(0),
+            alarm_changed: Cell::new(false),
+            alarm_ended: Cell::new(None),
+            touched_before: Cell::new(false),
+            turn: Cell::new(None),
+            now,
+            fault: RefCell::new(None),
+            dead: Cell::new(false),
+        })
+    }
+
+    // ---- driven by the engine
+
+    pub(super) fn begin_turn(&self, turn: Turn) {
+        self.turn.set(Some(turn));
+        self.touched_before.set(self.alarm.borrow().is_touched());
+        self.now.set(self.now.get().max(self.shared.clock.now())); // never back within an instance
+    }
+
+    pub(super) fn end_turn(&self) {
+        self.turn.set(None);
+    }
+
+    /// Undoes what the turn wrote.
+    pub(super) fn roll_back(&self) {
+        self.storage.rollback();
+        self.alarm.borrow_mut().restore_touched(self.touched_before.get());
+    }
+
+    pub(super) fn die(&self) {
+        self.dead.set(true);
+    }
+
+    /// The first fault wins: what follows is often its consequence.
+    pub(super) fn fault(&self, error: Error) {
+        self.fault.borrow_mut().get_or_insert(error);
+    }
+
+    pub(super) fn take_fault(&self) -> Option<Error> {
+        self.fault.borrow_mut().take()
+    }
+
+    pub(super) fn push(&self, output: Output) {
+        self.gate.borrow_mut().push(output, self.storage.is_dirty());
+    }
+
+    // ---- driven by the state handles
+
+    pub(crate) fn id(&self) -> &ObjectId {
+        &self.id
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now.get()
+    }
+
+    pub(crate) fn random(&self) -> u64 {
+        self.shared.random.borrow_mut().u64(..)
+    }
+
+    pub(crate) fn sockets(&self) -> &SocketTable {
+        &self.sockets
+    }
+
+    pub(crate) fn transport(&self) -> &dyn Transport {
+        &*self.shared.transport
+    }
+
+    /// A socket's name for the driver.
+    pub(crate) fn new_socket_key(&self) -> SocketKey {
+        let key = SocketKey { object: self.object, socket: self.shared.next_serial() };
+        self.shared.after(limits::CLOSE_WAIT, Due::Handshake(key));
+        key
+    }
+
+    fn in_turn(&self) -> Result<Turn, Error> {
+        if self.dead.get() {
+            return Err(Error::new(ErrorKind::Reset, "this instance of the object is gone"));
+        }
+        self.turn.get().ok_or_else(|| {
+            Error::new(ErrorKind::NotInEvent, "an object's state can only be used inside its own handlers")
+        })
+    }
+
+    /// The database, inside an event only.
+    pub(crate) fn storage(&self) -> Result<&dyn Storage, Error> {
+        self.in_turn()?;
+        Ok(&*self.storage)
+    }
+
+    pub(crate) fn database_size(&self) -> u64 {
+        self.storage.size()
+    }
+
+    /// F18: with a savepoint around `body`; the alarm rolls back with the rest (rule E13).
+    pub(crate) fn transaction<T>(&self, body: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        let storage = self.storage()?;
+        let touched = self.alarm.borrow().is_touched();
+        storage.savepoint()?;
+        match body() {
+            Ok(value) => {
+                storage.release()?;
+                Ok(value)
+            }
+            Err(failure) => {
+                self.alarm.borrow_mut().restore_touched(touched);
+                self.alarm_changed.set(true);
+                if let Err(error) = storage.rollback_to() {
+                    // What was to be undone cannot be: nothing of this turn may be kept.
+                    self.fault(error);
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    pub(crate) fn delete_all(&self) -> Result<(), Error> {
+        self.storage()?.delete_all()?;
+        self.alarm.borrow_mut().touch();
+        self.alarm_changed.set(true);
+        Ok(())
+    }
+
+    pub(crate) fn alarm(&self) -> Result<Option<Timestamp>, Error> {
+        let stored = self.storage()?.alarm()?;
+        Ok(self.alarm.borrow().visible(stored))
+    }
+
+    /// E1, E2: a time in the past is stored as now.
+    pub(crate) fn set_alarm(&self, at: Option<Timestamp>) -> Result<(), Error> {
+        let at = match at.map(Timestamp::as_millis) {
+            Some(ms) if !(1..=limits::ALARM_MAX_MS).contains(&ms) => {
+                let message = format!("an alarm cannot be set to {ms} ms: it must be positive and before the year 2190");
+                return Err(Error::new(ErrorKind::Invalid, message));
+            }
+            ms => ms.map(|ms| Timestamp::from_millis(ms).max(self.now.get())),
+        };
+        self.storage()?.set_alarm(at)?;
+        self.alarm.borrow_mut().touch();
+        self.alarm_changed.set(true);
+        Ok(())
+    }
+
+    pub(crate) fn send(&self, socket: &Rc<SocketCell>, message: Message) -> Result<(), Error> {
+        self.in_turn()?;
+        match socket.send(message, self.transport()) {
+            Ok(output) => {
+                output.into_iter().for_each(|o| self.push(o));
+                Ok(())
+            }
+            Err(error) => {
+                if error.is_overloaded() {
+                    // The frame is small and goes past the bound; if it does not get through either, the
+                    // connection is dropped after the usual wait for the peer's Close.
+                    let frame = CloseFrame::from(crate::CloseCode::TRY_AGAIN_LATER);
+                    socket.close(frame).into_iter().for_each(|o| self.push(o));
+                }
+                Err(error)
+            }
+        }
+    }
+
+    pub(crate) fn close(&self, socket: &Rc<SocketCell>, frame: CloseFrame) -> Result<(), Error> {
+        self.in_turn()?;
+        socket.close(frame).into_iter().for_each(|o| self.push(o));
+        Ok(())
+    }
+
+    pub(crate) fn wait_until(&self, work: impl Future<Output = ()> + 'static) {
+        match self.in_turn() {
+            Ok(Turn { task: parent, .. }) => {
+                self.spawned.borrow_mut().push(Spawn::Background { work: Box::pin(work), parent });
+            }
+            Err(error) => tracing::warn!(object = ?self.id, %error, "wait_until: the work is dropped"),
+        }
+    }
+
+    pub(crate) fn block_concurrency_while<T, F>(&self, work: F) -> impl Future<Output = Result<T, Failure>> + use<T, F>
+    where
+        T: 'static,
+        F: Future<Output = Result<T, Failure>> + 'static,
+    {
+        let slot = Rc::new(Slot { value: RefCell::new(None), waiter: RefCell::new(None) });
+        let filled = Rc::clone(&slot);
+        let refused = match self.in_turn() {
+            Err(error) => Some(error),
+            Ok(turn) if turn.depth >= limits::BLOCK_CONCURRENCY_DEPTH => {
+                let message = format!(
+                    "block_concurrency_while is nested deeper than {}: the object is reset",
+                    limits::BLOCK_CONCURRENCY_DEPTH
+                );
+                self.fault(Error::new(ErrorKind::Reset, message));
+                None
+            }
+            Ok(Turn { task: parent, depth }) => {
+                let work = Box::pin(async move {
+                    filled.put(work.await?);
+                    Ok(())
+                });
+                self.spawned.borrow_mut().push(Spawn::Gate { work, parent, depth: depth + 1 });
+                None
+            }
+        };
+        // When the work fails the object is reset and this is never polled again (rule B9).
+        poll_fn(move |cx| match &refused {
+            Some(error) => Poll::Ready(Err(error.clone().into())),
+            None => slot.poll(cx).map(Ok),
+        })
+    }
+
+    /// Never resolves: after this turn the instance is gone.
+    pub(crate) fn reset(&self, reason: &str) -> impl Future<Output = std::convert::Infallible> + use<> {
+        let reason = if reason.is_empty() { "the object reset itself" } else { reason };
+        self.fault(Error::new(ErrorKind::Reset, reason));
+        std::future::pending()
+    }
+
+    /// Leaves with the outputs of this turn.
+    pub(crate) fn call(&self, call: impl FnOnce() + 'static) {
+        self.push(Output::Call(Box::new(call)));
+    }
+
+    /// Whether an output made now must wait for a commit.
+    pub(super) fn must_hold(&self) -> bool {
+        self.storage.is_dirty() || !self.gate.borrow().is_empty()
+    }
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// Where the value of a gate waits for whoever asked for it.
+struct Slot<T> {
+    value: RefCell<Option<T>>,
+    waiter: RefCell<Option<Waker>>,
+}
+
+impl<T> Slot<T> {
+    fn put(&self, value: T) {
+        *self.value.borrow_mut() = Some(value);
+        let waiter = self.waiter.borrow_mut().take();
+        if let Some(waiter) = waiter {
+            waiter.wake();
+        }
+    }
+
+    fn poll(&self, cx: &Context<'_>) -> Poll<T> {
+        if let Some(value) = self.value.borrow_mut().take() {
+            return Poll::Ready(value);
+        }
+        *self.waiter.borrow_mut() = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+/// A sleep of an object.
+pub(crate) struct Sleep {
+    core: Rc<Core>,
+    until: Duration,
+    timer: Option<TimerId>,
+}
+
+impl Sleep {
+    pub(crate) fn new(core: Rc<Core>, duration: Duration) -> Self {
+        let until = core.shared.elapsed.get().saturating_add(duration);
+        Self { core, until, timer: None }
+    }
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        if this.core.shared.elapsed.get() >= this.until {
+            return Poll::Ready(());
+        }
+        let wake = Due::Wake(cx.waker().clone());
+        let mut timers = this.core.shared.timers.borrow_mut();
+        match this.timer {
+            Some(timer) => timers.replace(timer, wake),
+            None => {
+                this.timer = Some(timers.insert(this.until, wake));
+                this.core.sleeping.set(this.core.sleeping.get() + 1);
+            }
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        if let Some(timer) = self.timer {
+            self.core.shared.timers.borrow_mut().remove(timer);
+            self.core.sleeping.set(self.core.sleeping.get() - 1);
+        }
+    }
+}
+

@@ -1,0 +1,205 @@
+//! How instances come and go: construction, eviction, reset (rules B1 to B11, D25 to D28).
+
+use super::{
+    Engine, Storage,
+    alarm::RunEnd,
+    core::{Core, Due, Turn},
+    events::Event,
+    gate::Output,
+    place::{Live, TaskKind},
+    turn::{drop_quietly, run_in_turn},
+};
+use crate::{Error, ObjectId};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    rc::Rc,
+};
+
+impl Engine {
+    /// Makes an instance for the event at the front of the inbox. On failure that event alone fails (rule B7).
+    pub(super) fn construct(&mut self, index: u32) {
+        match self.try_construct(index) {
+            Ok(()) => {}
+            Err(error) => {
+                tracing::warn!(object = index, %error, "the constructor failed");
+                self.construction_failed(index, &error);
+            }
+        }
+    }
+
+    fn try_construct(&mut self, index: u32) -> Result<(), Error> {
+        let Some(place) = self.place(index) else { return Ok(()) };
+        let (key, name) = (place.key, place.name.clone());
+        let (sockets, alarm) = (Rc::clone(&place.sockets), Rc::clone(&place.alarm));
+        let storage = (self.ports.storage)(&key)?;
+        let id = ObjectId::from_parts(key.id, name);
+        let core = Core::new(id, index, Rc::clone(&self.shared), Rc::clone(&storage), sockets, alarm);
+        let class = Rc::clone(self.classes.get(usize::from(key.class)).ok_or_else(|| {
+            Error::new(crate::ErrorKind::NotFound, "the object's class is not registered")
+        })?);
+        let made = run_in_turn(&core, Turn { task: 0, depth: 0 }, || class.make(Rc::clone(&core)));
+        let made = made.and_then(|made| made.map_err(Error::from));
+        let instance = match made {
+            Ok(instance) => instance,
+            Err(error) => {
+                core.die();
+                storage.rollback();
+                drop_quietly(std::mem::take(&mut *core.spawned.borrow_mut()));
+                return Err(error);
+            }
+        };
+        let live = Live {
+            core: Rc::clone(&core),
+            storage,
+            instance,
+            tasks: BTreeMap::new(),
+            gates: Vec::new(),
+            waiting_gates: VecDeque::new(),
+            deferred: VecDeque::new(),
+            streams: std::sync::Arc::default(),
+        };
+        if let Some(place) = self.place(index) {
+            place.live = Some(live);
+        }
+        tracing::debug!(object = %core.id, "constructed");
+        self.end_turn(index, &core);
+        Ok(())
+    }
+
+    fn construction_failed(&mut self, index: u32, error: &Error) {
+        self.drop_sockets(index);
+        let Some(place) = self.place(index) else { return };
+        match place.inbox.pop_front() {
+            Some(Event::Fetch(_, reply)) => reply.send(Err(error.clone())),
+            Some(Event::Alarm) => self.alarm_not_begun(index),
+            _ => {}
+        }
+        self.relist_alarm(index);
+    }
+
+    /// E9: a run that could not begin through no fault of its handler is tried again without being counted.
+    pub(super) fn alarm_not_begun(&mut self, index: u32) {
+        let now = self.shared.clock.now();
+        let jitter = self.shared.random.borrow_mut().f64();
+        if let Some(place) = self.place(index) {
+            place.alarm_queued = false;
+            place.alarm.borrow_mut().failed_uncounted(now, jitter);
+        }
+    }
+
+    /// Throws the instance away with everything that is under way in it.
+    pub(super) fn reset(&mut self, index: u32, error: &Error) {
+        let Some(place) = self.place(index) else { return };
+        let Some(live) = place.live.take() else { return };
+        let inbox = std::mem::take(&mut place.inbox);
+        place.alarm_queued = false;
+        live.core.die();
+        live.core.roll_back();
+        // E7: also when it ended and its commit failed
+        let mut alarm_ran = live.core.alarm_ended.take().is_some();
+        let mut remains = Vec::new();
+        for (_, task) in live.tasks {
+            match task.kind {
+                TaskKind::Fetch(reply) => reply.send(Err(error.clone())),
+                TaskKind::Alarm => alarm_ran = true,
+                TaskKind::Gate(timer) => self.shared.timers.borrow_mut().remove(timer),
+                _ => {}
+            }
+            remains.push(task.future);
+        }
+        let lost = live.core.gate.borrow_mut().drain_lost();
+        for (_, output) in lost {
+            match output {
+                Output::Reply(reply, _) => reply.send(Err(error.clone())),
+                Output::Body(held) => held.fail(),
+                Output::Send(..) | Output::Close(..) | Output::Call(_) => {}
+            }
+        }
+        for event in inbox {
+            match event {
+                Event::Fetch(_, reply) => reply.send(Err(error.clone())), // B10: whoever waits gets the same
+                Event::Alarm => self.alarm_not_begun(index),
+                Event::Message(..) | Event::Closed(..) | Event::Failed(..) => {}
+            }
+        }
+        drop_quietly((remains, live.waiting_gates, live.instance, std::mem::take(&mut *live.core.spawned.borrow_mut())));
+        self.drop_sockets(index);
+        if alarm_ran {
+            self.alarm_run_lost(index, &*live.storage);
+        }
+        self.relist_alarm(index);
+        self.forget_if_possible(index);
+    }
+
+    /// E7: a run that a reset cut short has failed and is tried again.
+    fn alarm_run_lost(&mut self, index: u32, storage: &dyn Storage) {
+        let now = self.shared.clock.now();
+        let jitter = self.shared.random.borrow_mut().f64();
+        let Some(place) = self.place(index) else { return };
+        let given_up = place.alarm.borrow().clears(RunEnd::Failed);
+        place.alarm.borrow_mut().ended(RunEnd::Failed, now, jitter);
+        if given_up {
+            match storage.set_alarm(None).and_then(|()| storage.commit()) {
+                Ok(()) => self.alarm_committed(index, None),
+                Err(error) => {
+                    storage.rollback();
+                    tracing::error!(object = index, %error, "an alarm that was given up stays stored");
+                }
+            }
+        }
+    }
+
+    /// All sockets end with 1006 and without an event (rules D25, D28).
+    fn drop_sockets(&mut self, index: u32) {
+        let transport = Rc::clone(&self.shared.transport);
+        let Some(place) = self.place(index) else { return };
+        for socket in place.sockets.all() {
+            socket.drop_connection(&*transport);
+            place.sockets.remove(socket.id());
+        }
+        place.sockets.set_auto_response(None);
+    }
+
+    /// Something ended in the object: from now on it may be idle.
+    pub(super) fn after_activity(&mut self, index: u32) {
+        let (now, idle) = (self.shared.elapsed.get(), self.config.idle);
+        let Some(place) = self.place(index) else { return };
+        place.last_active = now;
+        if place.live.is_some() && !place.idle_check {
+            place.idle_check = true;
+            self.shared.after(idle, Due::Idle(index));
+        }
+    }
+
+    /// B2: an object without work leaves memory; its sockets, alarm and data stay.
+    pub(super) fn check_idle(&mut self, index: u32) {
+        let (now, idle) = (self.shared.elapsed.get(), self.config.idle);
+        let Some(place) = self.place(index) else { return };
+        place.idle_check = false;
+        if place.live.is_none() {
+            return self.forget_if_possible(index);
+        }
+        let rest = (place.last_active + idle).saturating_sub(now);
+        if !place.why_awake().is_empty() || !rest.is_zero() {
+            place.idle_check = true;
+            self.shared.after(if rest.is_zero() { idle } else { rest }, Due::Idle(index));
+            return;
+        }
+        if let Some(live) = place.live.take() {
+            tracing::debug!(object = %live.core.id, sockets = place.sockets.len(), "evicted");
+            place.name = None; // A9: the next instance is known by how it is reached
+            live.core.die();
+            drop_quietly(live.instance);
+        }
+        self.forget_if_possible(index);
+    }
+
+    /// The gate's task did not end in time (rule B10).
+    pub(super) fn gate_expired(&mut self, index: u32, task: u64) {
+        let waits = self.live(index).is_some_and(|(_, live)| live.tasks.contains_key(&task));
+        if waits {
+            let message = "block_concurrency_while waited for too long: the object is reset";
+            self.reset(index, &Error::new(crate::ErrorKind::Overloaded, message));
+        }
+    }
+}

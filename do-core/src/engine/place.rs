@@ -1,0 +1,176 @@
+//! One object's place in the engine. It outlives instances: sockets, alarm and waiting events stay when the
+//! instance goes.
+
+use super::{
+    Storage,
+    alarm::AlarmSlot,
+    class::{Instance, LocalFuture},
+    core::Core,
+    events::{Event, Reply},
+    ready::TaskWaker,
+    sockets::{SocketCell, SocketTable},
+    timers::TimerId,
+};
+use crate::{Close, Failure, ObjectName, Response, Timestamp};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, VecDeque},
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+/// Which object: its class by number, and the bytes of its id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ObjectKey {
+    pub(crate) class: u16,
+    pub(crate) id: [u8; 32],
+}
+
+pub(super) struct Place {
+    pub(super) key: ObjectKey,
+    /// The name that the present instance was first reached by, or the next one is (rule A9).
+    pub(super) name: Option<ObjectName>,
+    pub(super) inbox: VecDeque<Event>,
+    pub(super) live: Option<Live>,
+    pub(super) sockets: Rc<SocketTable>,
+    pub(super) alarm: Rc<RefCell<AlarmSlot>>,
+    /// The name that the object had when it set its alarm: what an alarm constructs it with (rule A10).
+    pub(super) alarm_name: Option<ObjectName>,
+    /// The time in the host's index, which may be earlier than the slot, never later (rule E17).
+    pub(super) indexed: Option<Timestamp>,
+    /// The time under which the place stands in the engine's own list of alarms.
+    pub(super) listed: Option<Timestamp>,
+    /// An alarm event is in the inbox.
+    pub(super) alarm_queued: bool,
+    /// In the engine's list of places to run.
+    pub(super) queued: bool,
+    /// A look at whether it is idle is due at some time.
+    pub(super) idle_check: bool,
+    pub(super) last_active: Duration,
+}
+
+/// What is in memory of an object that is awake.
+pub(super) struct Live {
+    pub(super) core: Rc<Core>,
+    pub(super) storage: Rc<dyn Storage>,
+    pub(super) instance: Rc<dyn Instance>,
+    pub(super) tasks: BTreeMap<u64, Task>,
+    /// The gates that are closed, the innermost last. Only its task runs (rule B8).
+    pub(super) gates: Vec<u64>,
+    /// Gates that were asked for beside a closed one, in order.
+    pub(super) waiting_gates: VecDeque<(LocalFuture<Result<(), Failure>>, usize)>,
+    /// Tasks that were woken while a gate was closed.
+    pub(super) deferred: VecDeque<u64>,
+    /// Response bodies that are not used up.
+    pub(super) streams: Arc<AtomicUsize>,
+}
+
+impl Live {
+    /// Whether `task` may run now.
+    pub(super) fn may_run(&self, task: u64) -> bool {
+        let Some(gate) = self.gates.last() else { return true };
+        *gate == task || self.tasks.get(&task).is_some_and(|task| task.gate == Some(*gate))
+    }
+}
+
+/// A handler or other work of an instance, between two polls.
+pub(super) struct Task {
+    pub(super) serial: u64,
+    pub(super) kind: TaskKind,
+    pub(super) future: LocalFuture<Outcome>,
+    pub(super) waker: Arc<TaskWaker>,
+    /// How deep in gates it is.
+    pub(super) depth: usize,
+    /// The gate whose work spawned it, and with which it runs.
+    pub(super) gate: Option<u64>,
+    /// It was polled before.
+    pub(super) started: bool,
+}
+
+pub(super) enum TaskKind {
+    Fetch(Reply),
+    Alarm,
+    Message(Rc<SocketCell>),
+    Closed(Rc<SocketCell>, Close),
+    Failed(Rc<SocketCell>),
+    Background,
+    Gate(TimerId),
+}
+
+impl TaskKind {
+    /// For logs and for saying why an object is awake.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Fetch(_) => "fetch",
+            Self::Alarm => "alarm",
+            Self::Message(_) => "websocket_message",
+            Self::Closed(..) => "websocket_close",
+            Self::Failed(_) => "websocket_error",
+            Self::Background => "wait_until",
+            Self::Gate(_) => "block_concurrency_while",
+        }
+    }
+}
+
+/// What a task's future gives.
+pub(super) enum Outcome {
+    Response(Result<Response, Failure>),
+    Done(Result<(), Failure>),
+}
+
+impl Place {
+    pub(super) fn new(key: ObjectKey) -> Self {
+        Self {
+            key,
+            name: None,
+            inbox: VecDeque::new(),
+            live: None,
+            sockets: Rc::default(),
+            alarm: Rc::new(RefCell::new(AlarmSlot::new(None))),
+            alarm_name: None,
+            indexed: None,
+            listed: None,
+            alarm_queued: false,
+            queued: false,
+            idle_check: false,
+            last_active: Duration::ZERO,
+        }
+    }
+
+    /// Why the object stays in memory (rule B3); empty when it is idle.
+    pub(super) fn why_awake(&self) -> Vec<&'static str> {
+        let Some(live) = &self.live else { return Vec::new() };
+        let mut why: Vec<_> = live.tasks.values().map(|task| task.kind.name()).collect();
+        let mut add = |is: bool, reason| {
+            if is {
+                why.push(reason);
+            }
+        };
+        add(!self.inbox.is_empty(), "events that wait");
+        add(!live.waiting_gates.is_empty(), "gates that wait");
+        add(live.core.sleeping.get() > 0, "a pending sleep");
+        add(live.streams.load(Ordering::Relaxed) > 0, "an open response body");
+        add(!live.core.gate.borrow().is_empty(), "outputs that wait for a commit");
+        if why.is_empty() {
+            let transport = live.core.transport();
+            let unsent = self.sockets.all().iter().any(|socket| socket.buffered(transport) > 0);
+            if unsent {
+                why.push("unsent messages");
+            }
+        }
+        why
+    }
+
+    /// Whether nothing is left that a place must remember.
+    pub(super) fn is_forgettable(&self) -> bool {
+        self.live.is_none()
+            && self.inbox.is_empty()
+            && self.sockets.len() == 0
+            && self.alarm.borrow().due().is_none()
+            && !self.alarm_queued
+    }
+}

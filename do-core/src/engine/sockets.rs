@@ -1,0 +1,283 @@
+//! The sockets of one object. The table belongs to the object's place in the engine, not to an instance: this is
+//! what hibernation is.
+
+use super::{ConnId, Transport, gate::Output};
+use crate::{AutoResponse, Close, CloseFrame, Error, ErrorKind, Message, ReadyState, Tag, Timestamp, limits};
+use std::{
+    cell::{Cell, RefCell},
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
+
+/// One socket. Handles share it, so that tags and attachment stay readable after it left the table (rule D17).
+#[derive(Debug)]
+pub(crate) struct SocketCell {
+    id: u64,
+    conn: ConnId,
+    tags: Box<[Tag]>,
+    attachment: RefCell<Option<Box<[u8]>>>,
+    auto_response_at: Cell<Option<Timestamp>>,
+    state: Cell<State>,
+    /// Bytes behind the output gate.
+    gated: Cell<usize>,
+    /// Messages that arrived and whose handler has not ended.
+    in_flight: Cell<u32>,
+}
+
+/// How far closing has come.
+#[derive(Debug, Clone, Copy, Default)]
+struct State {
+    /// The object closed; the frame may still be behind the gate.
+    own_close: bool,
+    /// The peer's Close came.
+    peer_close: bool,
+    /// The connection is gone or beyond use.
+    lost: bool,
+    /// Its close or error event was made: nothing more may come of it.
+    ended: bool,
+}
+
+/// Messages of one socket that may wait in the object before its connection is read no further.
+const IN_FLIGHT_MAX: u32 = 128;
+
+impl SocketCell {
+    /// Unique within the engine.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(crate) fn tags(&self) -> &[Tag] {
+        &self.tags
+    }
+
+    pub(crate) fn attachment(&self) -> Option<Vec<u8>> {
+        self.attachment.borrow().as_deref().map(<[u8]>::to_vec)
+    }
+
+    pub(crate) fn set_attachment(&self, bytes: Vec<u8>) {
+        *self.attachment.borrow_mut() = Some(bytes.into());
+    }
+
+    pub(crate) fn auto_response_at(&self) -> Option<Timestamp> {
+        self.auto_response_at.get()
+    }
+
+    /// D17: closing when one side said so, closed when both did or the connection is gone.
+    pub(crate) fn ready_state(&self) -> ReadyState {
+        match self.state.get() {
+            State { lost: true, .. } | State { own_close: true, peer_close: true, .. } => ReadyState::Closed,
+            State { own_close: false, peer_close: false, .. } => ReadyState::Open,
+            _ => ReadyState::Closing,
+        }
+    }
+
+    pub(crate) fn buffered(&self, transport: &dyn Transport) -> u64 {
+        (self.gated.get() + transport.buffered(self.conn)) as u64
+    }
+
+    pub(super) fn conn(&self) -> ConnId {
+        self.conn
+    }
+
+    fn update(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.state.get();
+        change(&mut state);
+        self.state.set(state);
+    }
+
+    /// The output that a send is, `None` when there is nobody to send to.
+    pub(super) fn send(self: &Rc<Self>, message: Message, transport: &dyn Transport) -> Result<Option<Output>, Error> {
+        let state = self.state.get();
+        if state.own_close {
+            return Err(Error::new(ErrorKind::Closed, "the socket was closed by this object"));
+        }
+        if state.lost {
+            return Ok(None);
+        }
+        if !transport.fits(self.conn, self.gated.get() + message.len()) {
+            return Err(Error::new(ErrorKind::Overloaded, "the peer reads too slowly: its outbox is full"));
+        }
+        self.gated.set(self.gated.get() + message.len());
+        Ok(Some(Output::Send(Rc::clone(self), message)))
+    }
+
+    /// The output that a close is, `None` when it is not the first or there is nobody to tell.
+    pub(super) fn close(self: &Rc<Self>, frame: CloseFrame) -> Option<Output> {
+        let state = self.state.get();
+        if state.own_close || state.lost {
+            return None;
+        }
+        self.update(|s| s.own_close = true);
+        Some(Output::Close(Rc::clone(self), frame))
+    }
+
+    /// A send passed the gate.
+    pub(super) fn release_send(&self, message: &Message, transport: &dyn Transport) {
+        self.gated.set(self.gated.get().saturating_sub(message.len()));
+        if !self.state.get().lost {
+            transport.send(self.conn, message);
+        }
+    }
+
+    /// A close passed the gate. True when the peer has not closed yet, so that its answer is waited for.
+    pub(super) fn release_close(&self, frame: &CloseFrame, transport: &dyn Transport) -> bool {
+        let state = self.state.get();
+        if state.lost {
+            return false;
+        }
+        transport.close(self.conn, frame);
+        if state.peer_close {
+            transport.finish(self.conn);
+        }
+        !state.peer_close
+    }
+
+    /// The peer's Close came. False when the socket has ended already.
+    pub(super) fn peer_closed(&self, transport: &dyn Transport) -> bool {
+        let state = self.state.get();
+        if state.ended {
+            return false;
+        }
+        self.update(|s| (s.peer_close, s.ended) = (true, true));
+        if state.own_close {
+            transport.finish(self.conn);
+        }
+        true
+    }
+
+    /// The connection is gone or broken. False when its end was reported already.
+    pub(super) fn lost(&self) -> bool {
+        let first = !self.state.get().ended;
+        self.update(|s| (s.lost, s.ended) = (true, true));
+        first
+    }
+
+    /// How the object's silence about the peer's Close is answered (rules D22, D23).
+    pub(super) fn answer(self: &Rc<Self>, close: &Close) -> Option<Output> {
+        self.close(close.answer()?)
+    }
+
+    /// The object was reset: the connection ends at once and nobody is told (rule D25).
+    pub(super) fn drop_connection(&self, transport: &dyn Transport) {
+        self.lost();
+        transport.abort(self.conn);
+    }
+
+    /// A message arrived for the object; stops reading when too many wait.
+    pub(super) fn arrived(&self, transport: &dyn Transport) {
+        self.in_flight.set(self.in_flight.get() + 1);
+        if self.in_flight.get() == IN_FLIGHT_MAX {
+            transport.set_paused(self.conn, true);
+        }
+    }
+
+    /// The handler of a message ended; reads on when there is room again.
+    pub(super) fn handled(&self, transport: &dyn Transport) {
+        let before = self.in_flight.get();
+        self.in_flight.set(before.saturating_sub(1));
+        if before == IN_FLIGHT_MAX {
+            transport.set_paused(self.conn, false);
+        }
+    }
+
+    pub(super) fn answered_automatically(&self, at: Timestamp) {
+        self.auto_response_at.set(Some(at));
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        let state = self.state.get();
+        !(state.own_close || state.lost || state.ended)
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.state.get().ended
+    }
+}
+
+/// All sockets of one object, and their auto-response.
+#[derive(Debug, Default)]
+pub(crate) struct SocketTable {
+    inner: RefCell<Inner>,
+    auto_response: RefCell<Option<AutoResponse>>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// By id, which is the order of acceptance.
+    sockets: BTreeMap<u64, Rc<SocketCell>>,
+    /// So that a broadcast to a few of many does not look at all of them.
+    by_tag: BTreeMap<Tag, BTreeSet<u64>>,
+}
+
+impl SocketTable {
+    /// D5: whether one more may be accepted.
+    pub(crate) fn check_room(&self) -> Result<(), Error> {
+        if self.len() >= limits::SOCKETS_PER_OBJECT {
+            let message = format!("an object can have at most {} sockets", limits::SOCKETS_PER_OBJECT);
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn insert(&self, id: u64, conn: ConnId, tags: Vec<Tag>, attachment: Option<Vec<u8>>) -> Rc<SocketCell> {
+        let cell = Rc::new(SocketCell {
+            id,
+            conn,
+            tags: tags.into(),
+            attachment: RefCell::new(attachment.map(Into::into)),
+            auto_response_at: Cell::default(),
+            state: Cell::default(),
+            gated: Cell::default(),
+            in_flight: Cell::default(),
+        });
+        let mut inner = self.inner.borrow_mut();
+        for tag in &cell.tags {
+            inner.by_tag.entry(tag.clone()).or_default().insert(id);
+        }
+        inner.sockets.insert(id, Rc::clone(&cell));
+        cell
+    }
+
+    pub(super) fn remove(&self, id: u64) {
+        let mut inner = self.inner.borrow_mut();
+        let Some(cell) = inner.sockets.remove(&id) else { return };
+        for tag in &cell.tags {
+            if let Some(ids) = inner.by_tag.get_mut(tag) {
+                ids.remove(&id);
+                if ids.is_empty() {
+                    inner.by_tag.remove(tag);
+                }
+            }
+        }
+    }
+
+    pub(super) fn find(&self, id: u64) -> Option<Rc<SocketCell>> {
+        self.inner.borrow().sockets.get(&id).cloned()
+    }
+
+    pub(crate) fn all(&self) -> Vec<Rc<SocketCell>> {
+        self.inner.borrow().sockets.values().cloned().collect()
+    }
+
+    pub(crate) fn tagged(&self, tag: &Tag) -> Vec<Rc<SocketCell>> {
+        let inner = self.inner.borrow();
+        let ids = inner.by_tag.get(tag).into_iter().flatten();
+        ids.filter_map(|id| inner.sockets.get(id).cloned()).collect()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.inner.borrow().sockets.len()
+    }
+
+    pub(crate) fn set_auto_response(&self, pair: Option<AutoResponse>) {
+        *self.auto_response.borrow_mut() = pair;
+    }
+
+    /// D28: the answer to an exact text.
+    pub(super) fn auto_response(&self, message: &Message) -> Option<Message> {
+        let Message::Text(text) = message else { return None };
+        let pair = self.auto_response.borrow();
+        let pair = pair.as_ref()?;
+        (text.as_bytes() == pair.request().as_bytes()).then(|| Message::text(pair.response()))
+    }
+}

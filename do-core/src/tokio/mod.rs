@@ -1,0 +1,2 @@
+//! host
+pub use crate::engine::{Clock, ManualClock, SystemClock};
