@@ -84,9 +84,10 @@ async fn story(browser: &mut Browser) -> Outcome {
     until(&desk, "the page notices", "document.querySelector('#state').dataset.state !== 'live'").await?;
     let server = Program::sync_server(&folder, &data, &address).await?;
     until(&desk, "the page reconnects by itself", &state_is("live")).await?;
-    until(&desk, "the earlier change is still listed, once", &listed("hello.txt", "created")).await?;
     std::fs::write(folder.join("again.txt"), "again")?;
     until(&desk, "a change after the restart is listed", &listed("again.txt", "created")).await?;
+    // Asked last, when the history that came with the new connection has been shown.
+    until(&desk, "the earlier change is still listed, once", &listed("hello.txt", "created")).await?;
     server.kill().await
 }
 
@@ -232,6 +233,7 @@ impl Browser {
                 Err(error) => format!("{name}: no screenshot: {error}\n"),
             };
             seen += text.as_ref().ok().and_then(Value::as_str).unwrap_or("(the page has no text)");
+            seen.push('\n');
         }
         seen
     }
