@@ -1,0 +1,247 @@
+//! The page in real Chromium against the real program: what an editor sees when files change, when others come
+//! and go, and when the server dies and returns.
+//!
+//! Needs `chromium` and `chromedriver` on `PATH`; `cargo xtask test --only browser` installs them. One test and one
+//! story, because starting two browsers is the dear part. Nothing here asserts how long something takes: each
+//! condition is looked at until it holds, and [`PATIENCE`] only ends a run that would never end.
+#![cfg(not(target_arch = "wasm32"))]
+
+use fantoccini::{Client, ClientBuilder};
+use hyper_util::client::legacy::connect::HttpConnector;
+use serde_json::{Value, json};
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::time::{Instant, sleep, timeout};
+
+type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+/// After this long without the condition the test fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two looks at a page.
+const LOOK: Duration = Duration::from_millis(50);
+/// The width of a small phone in CSS pixels.
+const PHONE_WIDTH: u32 = 360;
+
+#[tokio::test]
+async fn the_page_shows_changes_and_editors_and_returns_after_a_restart() {
+    let mut browser = Browser::start().await.unwrap();
+    let outcome = match timeout(4 * PATIENCE, story(&mut browser)).await {
+        Ok(outcome) => outcome.map_err(|error| error.to_string()),
+        Err(_) => Err("the story did not end".to_owned()),
+    };
+    let seen = if outcome.is_err() { browser.photograph().await } else { String::new() };
+    // Closed before the verdict: Chromium outlives a driver that is killed.
+    browser.close().await;
+    if let Err(error) = outcome {
+        panic!("{error}\n{seen}");
+    }
+}
+
+async fn story(browser: &mut Browser) -> Outcome {
+    let place = tempfile::tempdir()?;
+    let (folder, data) = (place.path().join("watched"), place.path().join("data"));
+    std::fs::create_dir(&folder)?;
+    let server = Program::sync_server(&folder, &data, "127.0.0.1:0").await?;
+    let address = server.address()?;
+
+    // One editor, at a desk.
+    let desk = browser.open("desk", json!({}), &address).await?;
+    until(&desk, "the page is connected", &state_is("live")).await?;
+    until(&desk, "it counts itself", &editors_are(1)).await?;
+    until(&desk, "no change is listed yet", "document.querySelectorAll('#changes li').length === 0").await?;
+    std::fs::write(folder.join("hello.txt"), "hello")?;
+    until(&desk, "the new file is listed", &listed("hello.txt", "created")).await?;
+    until(
+        &desk,
+        "everything comes from the server itself",
+        "performance.getEntriesByType('resource').every(it => it.name.startsWith(location.origin))",
+    )
+    .await?;
+
+    // A second one, on a phone, who comes late.
+    let metrics =
+        json!({ "width": PHONE_WIDTH, "height": 740, "pixelRatio": 2, "touch": true, "mobile": true });
+    let phone = browser.open("phone", json!({ "deviceMetrics": metrics }), &address).await?;
+    until(&phone, "the phone is connected", &state_is("live")).await?;
+    until(&phone, "the late joiner sees the earlier change", &listed("hello.txt", "created")).await?;
+    until(&phone, "the phone counts two editors", &editors_are(2)).await?;
+    until(&desk, "the desk counts two editors", &editors_are(2)).await?;
+    let long = format!("{}.txt", "unbroken".repeat(25));
+    std::fs::write(folder.join(&long), "long")?;
+    until(&phone, "the phone lists a long name", &listed(&long, "created")).await?;
+    let fits = format!("document.documentElement.scrollWidth <= {PHONE_WIDTH}");
+    until(&phone, "a phone needs no horizontal scrolling", &fits).await?;
+    browser.leave("phone").await?;
+    until(&desk, "one editor is left", &editors_are(1)).await?;
+
+    // The server dies and comes back.
+    server.kill().await?;
+    until(&desk, "the page notices", "document.querySelector('#state').dataset.state !== 'live'").await?;
+    let server = Program::sync_server(&folder, &data, &address).await?;
+    until(&desk, "the page reconnects by itself", &state_is("live")).await?;
+    std::fs::write(folder.join("again.txt"), "again")?;
+    until(&desk, "a change after the restart is listed", &listed("again.txt", "created")).await?;
+    // Asked last, when the history that came with the new connection has been shown.
+    until(&desk, "the earlier change is still listed, once", &listed("hello.txt", "created")).await?;
+    server.kill().await
+}
+
+fn state_is(state: &str) -> String {
+    format!("document.querySelector('#state')?.dataset.state === '{state}'")
+}
+
+fn editors_are(count: usize) -> String {
+    format!("document.querySelector('#editors')?.textContent.trim() === '{count}'")
+}
+
+/// Listed once and no more: the history that comes with a reconnection must not repeat what the page has. The
+/// sequence number is part of it, because the page keeps its order by it.
+fn listed(path: &str, kind: &str) -> String {
+    let item = format!(r#"#changes li[data-seq][data-kind="{kind}"][data-path="{path}"]"#);
+    format!("document.querySelectorAll('{item}').length === 1")
+}
+
+/// Looks until the JavaScript expression is true on the page.
+async fn until(page: &Client, what: &str, expression: &str) -> Outcome {
+    let end = Instant::now() + PATIENCE;
+    let script = format!("return ({expression});");
+    while page.execute(&script, Vec::new()).await? != Value::Bool(true) {
+        if Instant::now() >= end {
+            return Err(format!("not so: {what} ({expression})").into());
+        }
+        sleep(LOOK).await;
+    }
+    Ok(())
+}
+
+/// A program with its first line of output. Killed when dropped.
+struct Program {
+    child: Child,
+    first_line: String,
+    /// Held, because a program that writes on must not find its pipe closed.
+    _rest: Lines<BufReader<ChildStdout>>,
+}
+
+impl Program {
+    /// Starts it and reads its output up to the first line that contains `wanted`.
+    async fn start(command: &mut Command, wanted: &str) -> Outcome<Self> {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
+        let mut lines = BufReader::new(child.stdout.take().ok_or("no pipe")?).lines();
+        let read = async {
+            while let Some(line) = lines.next_line().await? {
+                if line.contains(wanted) {
+                    return Ok(line);
+                }
+            }
+            Err::<String, Box<dyn Error>>(format!("it ended without a line with {wanted:?}").into())
+        };
+        let first_line = timeout(PATIENCE, read).await.map_err(|_| format!("it wrote no {wanted:?}"))??;
+        Ok(Self { child, first_line, _rest: lines })
+    }
+
+    async fn sync_server(folder: &Path, data: &Path, listen: &str) -> Outcome<Self> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sync-server"));
+        Self::start(command.arg(folder).args(["--listen", listen, "--data"]).arg(data), "listening on").await
+    }
+
+    /// Where the server listens, as `127.0.0.1:8080`.
+    fn address(&self) -> Outcome<String> {
+        let address = self.first_line.strip_prefix("listening on http://");
+        Ok(address.ok_or_else(|| format!("the first line is {:?}", self.first_line))?.to_owned())
+    }
+
+    /// As `kill -9` does.
+    async fn kill(mut self) -> Outcome {
+        Ok(self.child.kill().await?)
+    }
+}
+
+/// A driver and the windows that it opened, each a Chromium of its own.
+struct Browser {
+    driver: Program,
+    windows: Vec<(&'static str, Client, TempDir)>,
+}
+
+impl Browser {
+    async fn start() -> Outcome<Self> {
+        let mut command = Command::new("chromedriver");
+        let driver = Program::start(command.arg("--port=0"), "started successfully on port").await;
+        let driver = driver.map_err(|error| {
+            format!("chromedriver: {error}; `cargo xtask test --only browser` installs it and runs this test")
+        })?;
+        Ok(Self { driver, windows: Vec::new() })
+    }
+
+    /// Opens the page in a new Chromium with an empty profile.
+    async fn open(&mut self, name: &'static str, emulation: Value, address: &str) -> Outcome<Client> {
+        let profile = tempfile::tempdir()?;
+        let arguments = [
+            "--headless=new",
+            "--no-sandbox", // Chromium refuses to run as root with it
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--disable-dev-shm-usage",
+            &format!("--user-data-dir={}", profile.path().display()),
+        ];
+        let mut options = json!({ "args": arguments });
+        if emulation != json!({}) {
+            options["mobileEmulation"] = emulation;
+        }
+        let mut capabilities = serde_json::Map::new();
+        capabilities.insert("goog:chromeOptions".to_owned(), options);
+        let port: String = self.driver.first_line.chars().filter(char::is_ascii_digit).collect();
+        let mut builder = ClientBuilder::new(HttpConnector::new());
+        builder.capabilities(capabilities);
+        let client = timeout(PATIENCE, builder.connect(&format!("http://127.0.0.1:{port}")))
+            .await
+            .map_err(|_| "Chromium did not start")??;
+        self.windows.push((name, client.clone(), profile));
+        client.goto(&format!("http://{address}/")).await?;
+        Ok(client)
+    }
+
+    /// Closes one window, as an editor who goes home.
+    async fn leave(&mut self, name: &str) -> Outcome {
+        let index = self.windows.iter().position(|window| window.0 == name).ok_or("no such window")?;
+        let (_, client, _profile) = self.windows.remove(index);
+        Ok(client.close().await?)
+    }
+
+    /// Saves what each window shows and returns where, with the page's own text.
+    async fn photograph(&self) -> String {
+        let folder =
+            std::env::var_os("BROWSER_ARTIFACTS").unwrap_or_else(|| env!("CARGO_TARGET_TMPDIR").into());
+        let mut seen = String::new();
+        for (name, client, _) in &self.windows {
+            let file = PathBuf::from(&folder).join(format!("{name}.png"));
+            let saved = match client.screenshot().await {
+                Ok(image) => std::fs::write(&file, image).map_err(|error| error.to_string()),
+                Err(error) => Err(error.to_string()),
+            };
+            let text = client.execute("return document.body.innerText;", Vec::new()).await;
+            seen += &match saved {
+                Ok(()) => format!("{name}: {}\n", file.display()),
+                Err(error) => format!("{name}: no screenshot: {error}\n"),
+            };
+            seen += text.as_ref().ok().and_then(Value::as_str).unwrap_or("(the page has no text)");
+            seen.push('\n');
+        }
+        seen
+    }
+
+    async fn close(self) {
+        for (_, client, _profile) in self.windows {
+            // The verdict is known; what is left is to end the processes.
+            let _ = client.close().await;
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! What needs no run: formatting, lints, documentation. Warnings are faults here, and only here: a user's newer
+//! compiler may warn about more and must still build.
+
+use crate::command::run;
+use crate::problem::Outcome;
+use crate::workspace::Workspace;
+
+/// The flags after `--` that make a lint a fault.
+pub(crate) const DENY: [&str; 3] = ["--", "-D", "warnings"];
+
+pub(crate) fn fmt(workspace: &Workspace) -> Outcome {
+    run(&mut workspace.cargo(&["fmt", "--all", "--check"]))
+}
+
+pub(crate) fn clippy(workspace: &Workspace) -> Outcome {
+    let all = ["clippy", "--workspace", "--all-targets", "--all-features"];
+    run(workspace.cargo(&all).args(DENY))?;
+    // Outside `--all-targets`, because plain `cargo test` leaves it out.
+    run(workspace.cargo(&["clippy", "--package", "sync-server", "--test", "browser"]).args(DENY))?;
+    // One by one: in one build the features of one crate would hide what is missing in another.
+    for library in workspace.libraries() {
+        run(workspace.cargo(&["clippy", "--lib", "--package", library]).args(DENY))?;
+    }
+    Ok(())
+}
+
+pub(crate) fn doc(workspace: &Workspace) -> Outcome {
+    let mut command = workspace.cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
+    run(command.env("RUSTDOCFLAGS", "-D warnings"))
+}

@@ -1,0 +1,33 @@
+//! The checks, a file for each group. The order is from cheap to dear, so that a small fault shows early.
+
+mod autobahn;
+mod browser;
+mod lint;
+mod test;
+mod tree;
+mod wasm;
+
+use crate::step::Step;
+
+/// All checks in the order of the run.
+pub(crate) fn all() -> Vec<Step> {
+    let step = |name, about, run| Step { name, about, long: false, run };
+    let long = |name, about, run| Step { name, about, long: true, run };
+    vec![
+        step("fmt", "the sources are formatted", lint::fmt),
+        step("deps", "what must not be in a crate's dependency tree is not there", tree::check),
+        step(
+            "clippy",
+            "clippy without warnings: all targets and features, and each library by itself",
+            lint::clippy,
+        ),
+        step("doc", "the documentation builds without warnings", lint::doc),
+        step("check-wasm", "the libraries of all members compile for wasm32", wasm::check),
+        step("clippy-wasm", "clippy without warnings for wasm32, all features", wasm::clippy),
+        step("test", "unit, integration and documentation tests", test::test),
+        step("examples", "the example programs build", test::examples),
+        step("autobahn", "the WebSocket conformance cases pass against an echo object", autobahn::check),
+        step("browser", "the page of sync-server works in a real browser", browser::check),
+        long("test-long", "the tests again with 40 times the random cases (--full)", test::test_long),
+    ]
+}
