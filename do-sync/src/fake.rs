@@ -116,16 +116,17 @@ impl Default for FakeState {
 impl SocketRegistry for FakeState {
     type Socket = FakeSocket;
 
-    fn accept(&self, _: &Request, with: Accept) -> Result<Response, Error> {
+    fn accept(&self, _: &Request, with: Accept) -> Result<(Response, FakeSocket), Error> {
         let (tags, attachment, _) = with.into_parts();
-        self.0.sockets.borrow_mut().push(FakeSocket(Rc::new(Connection {
+        let socket = FakeSocket(Rc::new(Connection {
             tags,
             attachment: RefCell::new(attachment),
             sent: RefCell::default(),
             state: Cell::new(ReadyState::Open),
             failing: Cell::new(false),
-        })));
-        Ok(reply::status(http::StatusCode::SWITCHING_PROTOCOLS))
+        }));
+        self.0.sockets.borrow_mut().push(socket.clone());
+        Ok((reply::status(http::StatusCode::SWITCHING_PROTOCOLS), socket))
     }
 
     fn all(&self) -> Vec<FakeSocket> {

@@ -21,7 +21,7 @@
 //!         if let Some(refusal) = Refusal::of(&request) {
 //!             return Ok(refusal.response(reply::text(refusal.to_string()))); // 426 or 400
 //!         }
-//!         Ok(self.room.join(&request, Accept::new())?)
+//!         Ok(self.room.join(&request, Accept::new())?.0)
 //!     }
 //!     async fn websocket_message(&self, from: SocketOf<S>, message: Message) -> Result<()> {
 //!         self.room.broadcast(message).except(&from).send();
@@ -51,8 +51,7 @@
 //! A peer's Close needs no code: hosts answer it when `websocket_close` returns (rules D22, D23).
 //!
 //! # Limits
-//! Of the ten tags of a socket (rule D1) the room takes one, and [`Room::join_with`] one more. Nothing here
-//! waits: a peer that reads too slowly is dropped by the host when its outbox is full.
+//! Of the ten tags of a socket (rule D1) the room takes one. Nothing here waits: a peer that reads too slowly is dropped by the host when its outbox is full.
 
 mod broadcast;
 #[cfg(test)]

@@ -47,52 +47,20 @@ impl<S: ObjectState> Room<S> {
         self.tag.as_ref()
     }
 
-    /// Accepts the WebSocket that the request asks for into the room, and gives the 101 to return from `fetch`.
-    /// From here on it counts and receives; what is sent before the handshake completes waits.
+    /// Accepts the WebSocket that the request asks for into the room, and gives the 101 to return from `fetch` and
+    /// the new socket, to greet it. From here on it counts and receives; what is sent before the handshake
+    /// completes waits.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when the request is no right handshake (ask [`Refusal::of`](crate::Refusal::of)
     /// before), [`ErrorKind::Limit`] when `accept` has all ten tags already or the object has as many sockets as
-    /// it can.
-    pub fn join(&self, request: &Request, accept: Accept) -> Result<Response, Error> {
+    /// it can. Do what can fail before joining: after it the socket is a member.
+    pub fn join(&self, request: &Request, accept: Accept) -> Result<(Response, SocketOf<S>), Error> {
         let accept = match &self.tag {
             Some(tag) => accept.tag(tag)?,
             None => accept,
         };
         self.state.sockets().accept(request, accept)
-    }
-
-    /// [`join`](Self::join), and hands the new socket to `welcome`, so that its greeting is the first thing it
-    /// receives. Costs the socket one more tag, by which it is found.
-    ///
-    /// # Errors
-    /// As [`join`](Self::join). Do what can fail before joining: after it the socket is a member.
-    pub fn join_with(
-        &self,
-        request: &Request,
-        accept: Accept,
-        welcome: impl FnOnce(&SocketOf<S>),
-    ) -> Result<Response, Error> {
-        let own = self.unused_tag()?;
-        let response = self.join(request, accept.tag(&own)?)?;
-        let joined = self.state.sockets().tagged(&own).pop();
-        welcome(
-            &joined
-                .ok_or_else(|| Error::new(ErrorKind::Platform, "an accepted socket is not in the list"))?,
-        );
-        Ok(response)
-    }
-
-    /// A tag that no socket has. Random, because a counter in a field would start anew after hibernation.
-    fn unused_tag(&self) -> Result<Tag, Error> {
-        let mut id = self.state.random();
-        loop {
-            let tag = Tag::new(format!("#{id:016x}"))?;
-            if self.state.sockets().tagged(&tag).is_empty() {
-                return Ok(tag);
-            }
-            id = id.wrapping_add(1);
-        }
     }
 
     /// The open sockets of the room, in no particular order. Use them and let them go: kept in a field they are
@@ -218,10 +186,8 @@ mod tests {
     use do_core::CloseCode;
 
     fn join(room: &Room<FakeState>, tags: &[&str]) -> SocketOf<FakeState> {
-        let mut joined = None;
         let accept = Accept::new().tags(tags.iter().copied()).unwrap();
-        room.join_with(&handshake(), accept, |socket| joined = Some(socket.clone())).unwrap();
-        joined.unwrap()
+        room.join(&handshake(), accept).unwrap().1
     }
 
     #[test]
@@ -327,14 +293,10 @@ mod tests {
         let state = FakeState::default();
         let room = Room::new(&state);
         let first = join(&room, &[]);
-        let mut second = None;
-        let welcome = |socket: &SocketOf<FakeState>| {
-            socket.send("hello").unwrap();
-            second = Some(socket.clone());
-        };
-        room.join_with(&handshake(), Accept::new(), welcome).unwrap();
+        let (_, second) = room.join(&handshake(), Accept::new()).unwrap();
+        second.send("hello").unwrap();
         room.send_all("later");
-        assert_eq!(second.unwrap().sent(), [Message::text("hello"), Message::text("later")]);
+        assert_eq!(second.sent(), [Message::text("hello"), Message::text("later")]);
         assert_eq!(first.sent(), [Message::text("later")]);
     }
 

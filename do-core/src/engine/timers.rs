@@ -44,6 +44,14 @@ impl<T> Timers<T> {
         (first.key().at <= now).then(|| first.remove())
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
+        self.entries.retain(|_, what| keep(what));
+    }
+
     pub(crate) fn next(&self) -> Option<Duration> {
         self.entries.first_key_value().map(|(id, _)| id.at)
     }

@@ -70,7 +70,7 @@ impl Host {
         let (done, joined) = tokio::sync::oneshot::channel();
         std::thread::spawn(move || {
             let results: Vec<_> = threads.into_iter().map(JoinHandle::join).collect();
-            drop(done.send(results.iter().all(Result::is_ok)));
+            let _ = done.send(results.iter().all(Result::is_ok));
         });
         let sound = joined.await.unwrap_or(false);
         self.serving.stop(grace).await;

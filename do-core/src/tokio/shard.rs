@@ -102,6 +102,9 @@ enum Phase {
     Closing(Instant),
 }
 
+/// Below this, delays are not worth a sweep.
+const DELAYS_MIN: usize = 1_024;
+
 /// How long peers have to take our Close and to end the connection, at the end of a shutdown.
 const CLOSING: Duration = Duration::from_secs(2);
 
@@ -111,6 +114,8 @@ pub(super) struct Shard {
     connections: Rc<Connections>,
     engine: Engine,
     delays: Timers<oneshot::Sender<()>>,
+    /// Delays after which those that nobody waits for any more are thrown out.
+    delays_max: usize,
     events: Vec<(SocketKey, ConnEvent)>,
     conns: Vec<ConnId>,
     phase: Phase,
@@ -130,6 +135,7 @@ impl Shard {
             connections,
             engine,
             delays: Timers::new(),
+            delays_max: DELAYS_MIN,
             events: Vec::new(),
             conns: Vec::new(),
             phase: Phase::Running,
@@ -188,7 +194,7 @@ impl Shard {
     fn execute(&mut self, command: Command) -> bool {
         match command {
             Command::Fetch { key, name, request, reply } => self.engine.fetch(key, name, request, reply),
-            Command::Delay { until, done } => drop(self.delays.insert(until, done)),
+            Command::Delay { until, done } => self.delay(until, done),
             Command::WhyAwake { key, answer } => drop(answer.send(self.engine.why_awake(&key))),
             Command::Shutdown { grace } => {
                 self.engine.drain();
@@ -197,6 +203,15 @@ impl Shard {
             Command::Stop => return true,
         }
         false
+    }
+
+    /// Most delays guard a call that ends long before them, so they are swept whenever they have doubled.
+    fn delay(&mut self, until: Duration, done: oneshot::Sender<()>) {
+        self.delays.insert(until, done);
+        if self.delays.len() >= self.delays_max {
+            self.delays.retain(|done| !done.is_closed());
+            self.delays_max = DELAYS_MIN.max(self.delays.len() * 2);
+        }
     }
 
     /// True when the shard has ended.

@@ -105,21 +105,17 @@ impl<S: ObjectState> SyncRoom<S> {
             return Ok(refusal.response(answer::error(refusal.status(), &refusal.to_string())));
         }
         let recent = self.recent()?;
-        let mut told = Ok(());
-        let joined = self.room.join_with(request, Accept::new(), |socket| {
-            let editors = self.room.count();
-            told = Message::json(&Outgoing::Hello { editors, recent })
-                .and_then(|hello| socket.send(hello))
-                .map_err(Failure::from)
-                .and_then(|()| self.tell_others(socket, editors));
-        });
-        match joined {
-            Ok(response) => told.map(|()| response),
+        let (response, socket) = match self.room.join(request, Accept::new()) {
+            Ok(joined) => joined,
             Err(error) if error.kind() == ErrorKind::Limit => {
-                Ok(answer::error(StatusCode::SERVICE_UNAVAILABLE, "the room is full"))
+                return Ok(answer::error(StatusCode::SERVICE_UNAVAILABLE, "the room is full"));
             }
-            Err(error) => Err(error.into()),
-        }
+            Err(error) => return Err(error.into()),
+        };
+        let editors = self.room.count();
+        socket.send(Message::json(&Outgoing::Hello { editors, recent })?)?;
+        self.tell_others(&socket, editors)?;
+        Ok(response)
     }
 
     /// How many editors there are now, to all of them but `socket`, which comes or goes.
