@@ -20,6 +20,8 @@ pub(super) struct Gate {
     transaction: AtomicBool,
     /// A statement that alters a table was let through.
     alters: AtomicBool,
+    /// `PRAGMA optimize` was let through.
+    optimizes: AtomicBool,
 }
 
 impl Gate {
@@ -39,6 +41,7 @@ impl Gate {
     pub(super) fn clear(&self) {
         self.transaction.store(false, Relaxed);
         self.alters.store(false, Relaxed);
+        self.optimizes.store(false, Relaxed);
     }
 
     /// Whether what was prepared since [`clear`](Self::clear) tried to control the transaction.
@@ -46,9 +49,9 @@ impl Gate {
         self.transaction.load(Relaxed)
     }
 
-    /// Whether what was prepared since [`clear`](Self::clear) alters a table.
-    pub(super) fn alters(&self) -> bool {
-        self.alters.load(Relaxed)
+    /// What else was noted since [`clear`](Self::clear).
+    pub(super) fn notes(&self) -> Notes {
+        Notes { alters: self.alters.load(Relaxed), optimizes: self.optimizes.load(Relaxed) }
     }
 
     /// The callback for the connection.
@@ -110,7 +113,10 @@ impl Gate {
                 is_listed(MODULES, module_name) && is_open_name(table_name)
             }
             A::Function { function_name } => FUNCTIONS.binary_search(&function_name).is_ok(),
-            A::Pragma { pragma_name, pragma_value } => allows_pragma(pragma_name, pragma_value),
+            A::Pragma { pragma_name, pragma_value } => {
+                self.optimizes.fetch_or(pragma_name == "optimize", Relaxed);
+                allows_pragma(pragma_name, pragma_value)
+            }
             A::Transaction { .. } | A::Savepoint { .. } => {
                 self.transaction.store(true, Relaxed);
                 false
@@ -118,6 +124,16 @@ impl Gate {
             _ => false,
         }
     }
+}
+
+/// What a statement does that SQLite's interface does not tell. The authorizer sees it only when a statement is
+/// prepared, so that one with a note must not be cached.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Notes {
+    /// It alters a table.
+    pub(super) alters: bool,
+    /// It is `PRAGMA optimize`, which writes although SQLite counts it as reading.
+    pub(super) optimizes: bool,
 }
 
 /// Names that begin with `_cf_` in any case belong to the host (rule F11).
@@ -161,8 +177,8 @@ fn is_boolean(value: &str) -> bool {
     is_listed(&["0", "1", "false", "no", "off", "on", "true", "yes"], bare)
 }
 
-/// Functions that may be called (rule F12), sorted. The last block of the platform's own list, what `ALTER TABLE`
-/// calls inside, is in it as well; SQLite refuses to call those from outside.
+/// Functions that may be called (rule F12), sorted: the platform's list with SQLite's other names of its math
+/// functions. Those that begin with `sqlite_` are what `ALTER TABLE` is made of; SQLite lets nobody else call them.
 const FUNCTIONS: &[&str] = &[
     "->",
     "->>",

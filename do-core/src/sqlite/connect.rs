@@ -3,7 +3,13 @@
 use super::{SqlLimits, authorize::Gate, error::host_error, limits::PAGE_BYTES, math};
 use crate::{Error, ErrorKind};
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
-use std::{fs::File, io, path::Path, sync::Arc, time::Duration};
+use std::{
+    fs::File,
+    io,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 /// Statements that a connection keeps compiled (rule F22).
 const CACHED_STATEMENTS: usize = 64;
@@ -29,7 +35,7 @@ pub(super) fn connect(path: &Path, limits: &SqlLimits, gate: &Arc<Gate>) -> Resu
 /// [`ErrorKind::Platform`] with the path.
 pub(super) fn open_file(path: &Path) -> Result<Connection, Error> {
     if let Some(folder) = path.parent() {
-        create_folder(folder).map_err(|error| {
+        create_folders(folder).map_err(|error| {
             Error::new(ErrorKind::Platform, format!("cannot create {}: {error}", folder.display()))
                 .with_source(error)
         })?;
@@ -69,7 +75,9 @@ fn set_up(conn: &mut Connection, limits: &SqlLimits, gate: &Arc<Gate>) -> rusqli
         (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
         (DbConfig::SQLITE_DBCONFIG_DQS_DML, true),
         (DbConfig::SQLITE_DBCONFIG_DQS_DDL, true),
-        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+        // As on the platform: without it, views cannot use the functions of FTS5. The authorizer is asked about what
+        // is in views, triggers and constraints as well, so that nothing more is reachable through them.
+        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, true),
     ] {
         conn.set_db_config(option, on)?;
     }
@@ -81,6 +89,13 @@ fn set_up(conn: &mut Connection, limits: &SqlLimits, gate: &Arc<Gate>) -> rusqli
 
 /// Creates a folder with those above it, and syncs the entry of each new one: a file in a folder that a power
 /// failure takes away is lost however often it was synced itself.
+fn create_folders(folder: &Path) -> io::Result<()> {
+    // One at a time: a shard that finds a folder which another just made must not go on before it is synced.
+    static MAKING: Mutex<()> = Mutex::new(());
+    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    create_folder(folder)
+}
+
 fn create_folder(folder: &Path) -> io::Result<()> {
     if folder.as_os_str().is_empty() || folder.is_dir() {
         return Ok(());
@@ -91,7 +106,6 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     }
     match std::fs::create_dir(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists || !folder.is_dir() => Err(error),
-        // Also when another shard made it just now: it may not have synced it yet.
         _ => File::open(above.unwrap_or(Path::new(".")))?.sync_all(),
     }
 }

@@ -72,8 +72,15 @@ impl Database {
 
     /// The connection, if there is a file: opening it for reading must not create one.
     pub(super) fn existing(&self) -> Result<Option<&Connection>, Error> {
-        if self.conn.get().is_none() && !self.path.exists() {
-            return Ok(None);
+        if self.conn.get().is_none() {
+            // An error must not pass for a missing file: an alarm would be overlooked.
+            let exists = self.path.try_exists().map_err(|error| {
+                let message = format!("{}: {error}", self.path.display());
+                Error::new(ErrorKind::Platform, message).with_source(error)
+            })?;
+            if !exists {
+                return Ok(None);
+            }
         }
         self.connection().map(Some)
     }
@@ -195,7 +202,7 @@ impl Storage for Database {
     fn is_dirty(&self) -> bool {
         // A transaction that was lost counts, so that its error comes out of `commit`.
         let writes = |conn: &Connection| {
-            conn.transaction_state(Some("main")).is_ok_and(|state| state == TransactionState::Write)
+            conn.transaction_state(Some(c"main")).is_ok_and(|state| state == TransactionState::Write)
         };
         self.lost.borrow().is_some() || (self.begun.get() && self.conn.get().is_some_and(writes))
     }
@@ -263,14 +270,15 @@ impl Storage for Database {
     }
 
     fn size(&self) -> u64 {
-        let pages = |conn: &Connection| {
-            let pages = "SELECT page_count - freelist_count FROM pragma_page_count, pragma_freelist_count";
-            self.gate.trusting(|| conn.query_row(pages, (), |row| row.get::<_, i64>(0))).ok()
+        let used = |conn: &Connection| {
+            let bytes = "SELECT (page_count - freelist_count) * page_size
+                FROM pragma_page_count, pragma_freelist_count, pragma_page_size";
+            self.gate.trusting(|| conn.query_row(bytes, (), |row| row.get::<_, i64>(0))).ok()
         };
         let used =
-            self.existing().ok().flatten().and_then(pages).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+            self.existing().ok().flatten().and_then(used).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
         // An empty database is one page, whether or not it was written yet (rule F17).
-        used.max(1) * PAGE_BYTES
+        used.max(PAGE_BYTES)
     }
 }
 
@@ -281,7 +289,7 @@ const CREATE_ALARM: &str =
 // would run it with the host's rights.
 fn read_alarm(database: &Database, conn: &Connection) -> Result<Option<Timestamp>, Error> {
     let at = database.gate.trusting(|| {
-        if !conn.table_exists(Some("main"), "_cf_alarm")? {
+        if !conn.table_exists(Some(c"main"), c"_cf_alarm")? {
             return Ok(None);
         }
         conn.query_row("SELECT at FROM _cf_alarm", (), |row| row.get(0)).optional()

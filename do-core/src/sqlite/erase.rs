@@ -58,7 +58,7 @@ fn drop_everything(conn: &Connection) -> rusqlite::Result<()> {
 
 /// `AUTOINCREMENT` leaves a table that SQLite refuses to drop. Under another name it does not.
 fn drop_sequence(conn: &Connection) -> rusqlite::Result<()> {
-    if !conn.table_exists(Some("main"), "sqlite_sequence")? {
+    if !conn.table_exists(Some(c"main"), c"sqlite_sequence")? {
         return Ok(());
     }
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false)?;

@@ -1,6 +1,7 @@
 //! Runs an object's statements with the rules F1 to F6 and F10.
 
 use super::{
+    authorize::Notes,
     database::Database,
     error::{host_error, sql_error},
     statements::split_first,
@@ -66,13 +67,13 @@ impl Database {
     }
 
     fn run_leading(&self, conn: &Connection, piece: &Piece<'_>) -> Result<(), Error> {
-        let (mut statement, alters) = self.prepare(piece, || conn.prepare(piece.sql))?;
+        let (mut statement, notes) = self.prepare(piece, || conn.prepare(piece.sql))?;
         if statement.parameter_count() != 0 {
             let message = "When executing multiple SQL statements in a single call, only the last statement can \
                            have parameters.";
             return Err(Error::new(ErrorKind::Invalid, message));
         }
-        self.run_prepared(conn, &mut statement, alters, Sink::Drop).map(drop)
+        self.run_prepared(conn, &mut statement, notes, Sink::Drop).map(drop)
     }
 
     fn run_last(
@@ -83,26 +84,25 @@ impl Database {
         sink: Sink<'_, '_>,
     ) -> Result<Vec<String>, Error> {
         if piece.sql.len() > CACHED_TEXT_BYTES {
-            let (mut statement, alters) = self.prepare(piece, || conn.prepare(piece.sql))?;
+            let (mut statement, notes) = self.prepare(piece, || conn.prepare(piece.sql))?;
             bind(&mut statement, params)?;
-            return self.run_prepared(conn, &mut statement, alters, sink);
+            return self.run_prepared(conn, &mut statement, notes, sink);
         }
-        let (mut statement, alters) = self.prepare(piece, || conn.prepare_cached(piece.sql))?;
+        let (mut statement, notes) = self.prepare(piece, || conn.prepare_cached(piece.sql))?;
         bind(&mut statement, params)?;
-        let result = self.run_prepared(conn, &mut statement, alters, sink);
-        if alters {
-            // A cached statement is not shown to the authorizer again, which is how we know that it alters.
+        let result = self.run_prepared(conn, &mut statement, notes, sink);
+        if notes != Notes::default() {
             statement.discard();
         }
         result
     }
 
-    /// Prepares with the object's rights; also tells whether the statement alters a table.
+    /// Prepares with the object's rights; also tells what the authorizer noted.
     fn prepare<T>(
         &self,
         piece: &Piece<'_>,
         prepare: impl FnOnce() -> rusqlite::Result<T>,
-    ) -> Result<(T, bool), Error> {
+    ) -> Result<(T, Notes), Error> {
         self.gate().clear();
         let statement = prepare().map_err(|error| {
             if self.gate().transaction() {
@@ -110,22 +110,22 @@ impl Database {
             }
             sql_error(error, piece.base)
         })?;
-        Ok((statement, self.gate().alters()))
+        Ok((statement, self.gate().notes()))
     }
 
     fn run_prepared(
         &self,
         conn: &Connection,
         statement: &mut Statement<'_>,
-        alters: bool,
+        notes: Notes,
         sink: Sink<'_, '_>,
     ) -> Result<Vec<String>, Error> {
-        let writes = !statement.readonly();
+        let writes = notes.optimizes || !statement.readonly();
         if writes {
             self.begin_write(conn)?;
         }
         let result =
-            if alters { self.alter(conn, statement) } else { self.step_all(statement, writes, sink) };
+            if notes.alters { self.alter(conn, statement) } else { self.step_all(statement, writes, sink) };
         if let Err(error) = &result {
             self.note_loss(conn, error);
         }

@@ -93,9 +93,15 @@ fn f17_a_full_database_is_an_error_that_resets_and_can_be_emptied() {
     f.exec("CREATE TABLE t (a)");
     f.exec("INSERT INTO t VALUES (zeroblob(30000))");
     f.database.commit().unwrap();
+    f.exec("INSERT INTO t VALUES (2)");
     let error = f.error("INSERT INTO t VALUES (zeroblob(60000))");
     assert_eq!((error.kind(), error.sql_code()), (ErrorKind::Sql, Some("SQLITE_FULL")));
-    let _outcome = f.database.commit();
+    assert!(f.database.is_dirty());
+    assert_eq!(
+        f.database.commit().unwrap_err().sql_code(),
+        Some("SQLITE_FULL"),
+        "SQLite threw the turn away"
+    );
     assert_eq!(f.scalar("SELECT count(*) FROM t"), int(1));
     f.exec("DELETE FROM t");
     f.database.commit().unwrap();

@@ -255,3 +255,13 @@ fn f14_foreign_keys_are_on_and_can_be_switched_off_only_before_the_turn_writes()
     assert_eq!(f.scalar("PRAGMA foreign_keys"), int(0), "for the rest of the instance");
     assert_eq!(scalar(&f.reopened(), "PRAGMA foreign_keys", &[]), int(1));
 }
+
+#[test]
+fn f14_foreign_keys_can_be_deferred_for_one_turn() {
+    let f = Fixture::prepared("CREATE TABLE p (a PRIMARY KEY); CREATE TABLE c (a REFERENCES p)");
+    f.exec("PRAGMA defer_foreign_keys = on");
+    f.exec("INSERT INTO c VALUES (1)");
+    f.exec("INSERT INTO p VALUES (1)");
+    f.database.commit().unwrap();
+    assert_eq!(f.error("INSERT INTO c VALUES (2)").sql_code(), Some("SQLITE_CONSTRAINT_FOREIGNKEY"));
+}
