@@ -1,5 +1,6 @@
-//! An object that sends every message back: `cargo run -p do-core --features tokio --example echo -- 127.0.0.1:9001`.
-//! The first line on standard output is the address.
+//! An object that sends every message back. The first line on standard output is the address.
+//!
+//! `cargo run -p do-core --features tokio --example echo -- --listen 127.0.0.1:9001 --data /tmp/echo`
 
 use do_core::{prelude::*, tokio::Host};
 use tokio::net::TcpListener;
@@ -14,7 +15,8 @@ impl<S: ObjectState> DurableObject<S> for Echo<S> {
     }
 
     async fn fetch(&self, request: Request) -> Result<Response> {
-        Ok(self.state.sockets().accept(&request, Accept::new())?.0)
+        let (response, _) = self.state.sockets().accept(&request, Accept::new())?;
+        Ok(response)
     }
 
     async fn websocket_message(&self, socket: SocketOf<S>, message: Message) -> Result<()> {
@@ -24,8 +26,15 @@ impl<S: ObjectState> DurableObject<S> for Echo<S> {
 
 #[tokio::main]
 async fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
-    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:0".to_owned());
-    let data = std::env::temp_dir().join(format!("do-core-echo-{}", std::process::id()));
+    let (mut address, mut data) = ("127.0.0.1:0".to_owned(), std::env::temp_dir().join("do-core-echo"));
+    let mut args = std::env::args().skip(1);
+    while let (Some(flag), Some(value)) = (args.next(), args.next()) {
+        match flag.as_str() {
+            "--listen" => address = value,
+            "--data" => data = value.into(),
+            _ => return Err(format!("unknown flag {flag}").into()),
+        }
+    }
     // Conformance suites send and expect messages up to 16 MiB in one piece.
     let host = Host::builder(&data).outbox_bytes(64 * 1_024 * 1_024).object::<Echo<_>>("ECHO").start()?;
     let listener = TcpListener::bind(address).await?;
@@ -36,6 +45,5 @@ async fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     });
     tokio::signal::ctrl_c().await?;
     host.shutdown(Duration::from_secs(5)).await?;
-    std::fs::remove_dir_all(data)?;
     Ok(())
 }

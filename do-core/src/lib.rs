@@ -56,7 +56,6 @@ pub mod reply;
 mod socket;
 mod sql;
 #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
-#[allow(dead_code, unused_imports)] // until the host drives it
 mod sqlite;
 mod state;
 mod stub;

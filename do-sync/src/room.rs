@@ -1,7 +1,7 @@
 use crate::{Broadcast, BroadcastReport};
 use do_core::{
-    Accept, AutoResponse, Error, ErrorKind, Message, ObjectState, ReadyState, Request, Response, Socket,
-    SocketOf, SocketRegistry, Tag, tag,
+    Accept, AutoResponse, Error, Message, ObjectState, ReadyState, Request, Response, Socket, SocketOf,
+    SocketRegistry, Tag, tag,
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use std::{borrow::Cow, fmt};
@@ -52,8 +52,8 @@ impl<S: ObjectState> Room<S> {
     /// completes waits.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when the request is no right handshake (ask [`Refusal::of`](crate::Refusal::of)
-    /// before), [`ErrorKind::Limit`] when `accept` has all ten tags already or the object has as many sockets as
+    /// [`ErrorKind::Invalid`](do_core::ErrorKind::Invalid) when the request is no right handshake (ask [`Refusal::of`](crate::Refusal::of)
+    /// before), [`ErrorKind::Limit`](do_core::ErrorKind::Limit) when `accept` has all ten tags already or the object has as many sockets as
     /// it can. Do what can fail before joining: after it the socket is a member.
     pub fn join(&self, request: &Request, accept: Accept) -> Result<(Response, SocketOf<S>), Error> {
         let accept = match &self.tag {
@@ -183,7 +183,7 @@ fn is_json_ping(message: &Message) -> bool {
 mod tests {
     use super::*;
     use crate::fake::{FakeState, handshake};
-    use do_core::CloseCode;
+    use do_core::{CloseCode, ErrorKind};
 
     fn join(room: &Room<FakeState>, tags: &[&str]) -> SocketOf<FakeState> {
         let accept = Accept::new().tags(tags.iter().copied()).unwrap();
@@ -255,7 +255,7 @@ mod tests {
         let state = FakeState::default();
         let room = Room::new(&state);
         let nine = Accept::new().tags((0..9).map(|n| n.to_string())).unwrap();
-        assert_eq!(room.join(&handshake(), nine.clone()).unwrap().status(), 101);
+        assert_eq!(room.join(&handshake(), nine.clone()).unwrap().0.status(), 101);
         let ten = nine.tag("9").unwrap();
         assert_eq!(room.join(&handshake(), ten).unwrap_err().kind(), ErrorKind::Limit);
         assert_eq!(room.count(), 1);

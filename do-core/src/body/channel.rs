@@ -210,11 +210,8 @@ mod tests {
     use super::*;
     use futures::FutureExt;
 
-    fn next(receiver: &mut Receiver) -> Option<Option<Bytes>> {
-        match receiver.poll(&Context::from_waker(Waker::noop())) {
-            Poll::Ready(chunk) => Some(chunk.transpose().unwrap()),
-            Poll::Pending => None,
-        }
+    fn next(receiver: &mut Receiver) -> Poll<Option<Bytes>> {
+        receiver.poll(&Context::from_waker(Waker::noop())).map(|chunk| chunk.transpose().unwrap())
     }
 
     #[test]
@@ -222,7 +219,7 @@ mod tests {
         let (sender, mut receiver) = new(4);
         sender.try_send("123456").unwrap();
         assert_eq!(sender.try_send("7"), Err(TrySend::Full("7".into())));
-        assert_eq!(next(&mut receiver), Some(Some("123456".into())));
+        assert_eq!(next(&mut receiver), Poll::Ready(Some("123456".into())));
         sender.try_send("78").unwrap();
         sender.try_send("90").unwrap();
         assert_eq!(sender.try_send("1"), Err(TrySend::Full("1".into())));
@@ -232,9 +229,9 @@ mod tests {
     #[test]
     fn ends_when_the_sender_is_dropped_and_tells_when_the_reader_is() {
         let (sender, mut receiver) = new(4);
-        assert_eq!(next(&mut receiver), None);
+        assert_eq!(next(&mut receiver), Poll::Pending);
         drop(sender);
-        assert_eq!(next(&mut receiver), Some(None));
+        assert_eq!(next(&mut receiver), Poll::Ready(None));
 
         let (sender, receiver) = new(4);
         assert_eq!(sender.closed().now_or_never(), None);

@@ -51,11 +51,6 @@ impl AlarmSlot {
         Self { stored, phase: Phase::Idle, uncounted: 0 }
     }
 
-    /// The committed time.
-    pub(super) fn stored(&self) -> Option<Timestamp> {
-        self.stored
-    }
-
     /// A commit changed the time.
     pub(super) fn committed(&mut self, stored: Option<Timestamp>) {
         self.stored = stored;
@@ -123,7 +118,9 @@ impl AlarmSlot {
     pub(super) fn clears(&self, end: RunEnd) -> bool {
         match (self.phase, end) {
             (Phase::Running { touched, .. }, RunEnd::Succeeded) => !touched,
-            (Phase::Running { info, touched }, RunEnd::Failed) => !touched && info.retry_count >= limits::ALARM_RETRIES,
+            (Phase::Running { info, touched }, RunEnd::Failed) => {
+                !touched && info.retry_count >= limits::ALARM_RETRIES
+            }
             _ => false,
         }
     }

@@ -1,7 +1,9 @@
 //! Object classes without their type: the one place of the engine that needs a `dyn`.
 
 use super::core::Core;
-use crate::{AlarmInfo, Close, DurableObject, Error, Failure, Message, ObjectState, Request, Response, SocketOf};
+use crate::{
+    AlarmInfo, Close, DurableObject, Error, Failure, Message, ObjectState, Request, Response, SocketOf,
+};
 use std::{future::Future, pin::Pin, rc::Rc};
 
 /// A future on the object's thread.
@@ -28,9 +30,11 @@ pub(crate) trait DriverState: ObjectState {
     fn socket(seed: SocketSeed) -> SocketOf<Self>;
 }
 
+type Make = dyn Fn(Rc<Core>) -> Result<Rc<dyn Instance>, Failure>;
+
 /// Makes instances of one class.
 pub(crate) struct Class {
-    make: Box<dyn Fn(Rc<Core>) -> Result<Rc<dyn Instance>, Failure>>,
+    make: Box<Make>,
 }
 
 impl Class {

@@ -29,7 +29,10 @@ pub(super) enum Due {
     /// Look whether the object at this place is idle.
     Idle(u32),
     /// A gate task has run for too long.
-    Gate { object: u32, task: u64 },
+    Gate {
+        object: u32,
+        task: u64,
+    },
     /// The peer had its time to answer our Close, or to close the connection.
     CloseWait(SocketKey, ConnId),
     /// The client had its time to complete the handshake.
@@ -49,10 +52,23 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(clock: Arc<dyn Clock>, transport: Rc<dyn Transport>, ready: Arc<ReadyQueue>, seed: u64) -> Self {
+    pub(super) fn new(
+        clock: Arc<dyn Clock>,
+        transport: Rc<dyn Transport>,
+        ready: Arc<ReadyQueue>,
+        seed: u64,
+    ) -> Self {
         let elapsed = Cell::new(clock.elapsed());
         let random = RefCell::new(fastrand::Rng::with_seed(seed));
-        Self { clock, transport, ready, timers: RefCell::new(Timers::new()), random, elapsed, serial: Cell::new(0) }
+        Self {
+            clock,
+            transport,
+            ready,
+            timers: RefCell::new(Timers::new()),
+            random,
+            elapsed,
+            serial: Cell::new(0),
+        }
     }
 
     /// A number never given before; never 0.
@@ -261,7 +277,9 @@ impl Core {
     pub(crate) fn set_alarm(&self, at: Option<Timestamp>) -> Result<(), Error> {
         let at = match at.map(Timestamp::as_millis) {
             Some(ms) if !(1..=limits::ALARM_MAX_MS).contains(&ms) => {
-                let message = format!("an alarm cannot be set to {ms} ms: it must be positive and before the year 2190");
+                let message = format!(
+                    "an alarm cannot be set to {ms} ms: it must be positive and before the year 2190"
+                );
                 return Err(Error::new(ErrorKind::Invalid, message));
             }
             ms => ms.map(|ms| Timestamp::from_millis(ms).max(self.now.get())),
@@ -306,7 +324,10 @@ impl Core {
         }
     }
 
-    pub(crate) fn block_concurrency_while<T, F>(&self, work: F) -> impl Future<Output = Result<T, Failure>> + use<T, F>
+    pub(crate) fn block_concurrency_while<T, F>(
+        &self,
+        work: F,
+    ) -> impl Future<Output = Result<T, Failure>> + use<T, F>
     where
         T: 'static,
         F: Future<Output = Result<T, Failure>> + 'static,
@@ -430,4 +451,3 @@ impl Drop for Sleep {
         }
     }
 }
-

@@ -11,7 +11,9 @@ use super::{
     ready::{TaskKey, TaskWaker},
     sockets::{SocketCell, SocketTable},
 };
-use crate::{AlarmInfo, Close, CloseFrame, Error, ErrorKind, Failure, Message, ObjectName, Request, Timestamp, limits};
+use crate::{
+    AlarmInfo, Close, CloseFrame, Error, ErrorKind, Failure, Message, ObjectName, Request, Timestamp, limits,
+};
 use slab::Slab;
 use std::{
     collections::{BTreeSet, HashMap, VecDeque},
@@ -118,7 +120,13 @@ impl Engine {
     }
 
     /// A request for an object.
-    pub(crate) fn fetch(&mut self, key: ObjectKey, name: Option<ObjectName>, request: Request, reply: Reply) {
+    pub(crate) fn fetch(
+        &mut self,
+        key: ObjectKey,
+        name: Option<ObjectName>,
+        request: Box<Request>,
+        reply: Reply,
+    ) {
         if self.draining {
             return reply.send(Err(Error::new(ErrorKind::Shutdown, "the host is shutting down")));
         }
@@ -142,7 +150,9 @@ impl Engine {
         let Some(socket) = place.sockets.find(key.socket) else { return };
         let event = match event {
             SocketEvent::Message(message) => {
-                if socket.is_open() && let Some(answer) = place.sockets.auto_response(&message) {
+                if socket.is_open()
+                    && let Some(answer) = place.sockets.auto_response(&message)
+                {
                     if transport.fits(socket.conn(), answer.len()) {
                         transport.send(socket.conn(), &answer);
                     }
@@ -167,10 +177,12 @@ impl Engine {
                 shared.after(limits::CLOSE_WAIT, Due::CloseWait(key, socket.conn()));
                 Event::Failed(socket, error)
             }
-            SocketEvent::Lost => match self.socket_lost(&socket) {
-                Some(event) => event,
-                None => return,
-            },
+            SocketEvent::Lost => {
+                if !socket.lost() {
+                    return; // after the peer's Close a lost connection is no news
+                }
+                Event::Closed(socket, Close::lost())
+            }
         };
         if self.draining {
             return self.forget_socket(key);
@@ -321,7 +333,7 @@ impl Engine {
         tracing::trace!(object = %live.core.id, event = event.name(), "deliver");
         let (kind, future): (_, LocalFuture<Outcome>) = match event {
             Event::Fetch(request, reply) => {
-                let work = instance.fetch(request);
+                let work = instance.fetch(*request);
                 (TaskKind::Fetch(reply), Box::pin(async move { Outcome::Response(work.await) }))
             }
             Event::Alarm => {
@@ -374,7 +386,9 @@ impl Engine {
     /// Goes on after a gate's end: with the next that waits, or with what was woken meanwhile and may run now.
     fn gate_may_have_opened(&mut self, index: u32) {
         let Some((_, live)) = self.live(index) else { return };
-        if live.gates.is_empty() && let Some((work, depth)) = live.waiting_gates.pop_front() {
+        if live.gates.is_empty()
+            && let Some((work, depth)) = live.waiting_gates.pop_front()
+        {
             return self.start_gate(index, work, depth);
         }
         let deferred = std::mem::take(&mut live.deferred);
@@ -407,16 +421,13 @@ impl Engine {
 
     fn handshake_expired(&mut self, key: SocketKey) {
         let transport = Rc::clone(&self.shared.transport);
-        let Some(socket) = self.place(key.object).and_then(|place| place.sockets.find(key.socket)) else { return };
+        let Some(socket) = self.place(key.object).and_then(|place| place.sockets.find(key.socket)) else {
+            return;
+        };
         if transport.is_connecting(socket.conn()) {
             transport.abort(socket.conn());
             self.socket_event(key, SocketEvent::Lost);
         }
-    }
-
-    fn socket_lost(&mut self, socket: &Rc<SocketCell>) -> Option<Event> {
-        // After the peer's Close a lost connection is no news.
-        socket.lost().then(|| Event::Closed(Rc::clone(socket), Close::lost()))
     }
 
     fn forget_socket(&mut self, key: SocketKey) {

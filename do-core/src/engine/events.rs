@@ -7,7 +7,7 @@ use std::{fmt, rc::Rc};
 /// One delivery. Events start in the order of their arrival (rule D9).
 #[derive(Debug)]
 pub(super) enum Event {
-    Fetch(Request, Reply),
+    Fetch(Box<Request>, Reply),
     Alarm,
     Message(Rc<SocketCell>, Message),
     Closed(Rc<SocketCell>, Close),
@@ -28,7 +28,9 @@ impl Event {
 }
 
 /// The way back to a caller. Always used exactly once: when it is dropped unused, the caller gets an error.
-pub(crate) struct Reply(Option<Box<dyn FnOnce(Result<Response, Error>) + Send>>);
+pub(crate) struct Reply(Option<Box<Answer>>);
+
+type Answer = dyn FnOnce(Result<Response, Error>) + Send;
 
 impl Reply {
     pub(crate) fn new(send: impl FnOnce(Result<Response, Error>) + Send + 'static) -> Self {

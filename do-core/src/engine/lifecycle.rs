@@ -34,9 +34,10 @@ impl Engine {
         let storage = (self.ports.storage)(&key)?;
         let id = ObjectId::from_parts(key.id, name);
         let core = Core::new(id, index, Rc::clone(&self.shared), Rc::clone(&storage), sockets, alarm);
-        let class = Rc::clone(self.classes.get(usize::from(key.class)).ok_or_else(|| {
-            Error::new(crate::ErrorKind::NotFound, "the object's class is not registered")
-        })?);
+        let class =
+            Rc::clone(self.classes.get(usize::from(key.class)).ok_or_else(|| {
+                Error::new(crate::ErrorKind::NotFound, "the object's class is not registered")
+            })?);
         let made = run_in_turn(&core, Turn { task: 0, depth: 0 }, || class.make(Rc::clone(&core)));
         let made = made.and_then(|made| made.map_err(Error::from));
         let instance = match made {
@@ -122,7 +123,12 @@ impl Engine {
                 Event::Message(..) | Event::Closed(..) | Event::Failed(..) => {}
             }
         }
-        drop_quietly((remains, live.waiting_gates, live.instance, std::mem::take(&mut *live.core.spawned.borrow_mut())));
+        drop_quietly((
+            remains,
+            live.waiting_gates,
+            live.instance,
+            std::mem::take(&mut *live.core.spawned.borrow_mut()),
+        ));
         self.drop_sockets(index);
         if alarm_ran {
             self.alarm_run_lost(index, &*live.storage);

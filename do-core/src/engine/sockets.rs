@@ -86,7 +86,11 @@ impl SocketCell {
     }
 
     /// The output that a send is, `None` when there is nobody to send to.
-    pub(super) fn send(self: &Rc<Self>, message: Message, transport: &dyn Transport) -> Result<Option<Output>, Error> {
+    pub(super) fn send(
+        self: &Rc<Self>,
+        message: Message,
+        transport: &dyn Transport,
+    ) -> Result<Option<Output>, Error> {
         let state = self.state.get();
         if state.own_close {
             return Err(Error::new(ErrorKind::Closed, "the socket was closed by this object"));
@@ -219,7 +223,13 @@ impl SocketTable {
         Ok(())
     }
 
-    pub(crate) fn insert(&self, id: u64, conn: ConnId, tags: Vec<Tag>, attachment: Option<Vec<u8>>) -> Rc<SocketCell> {
+    pub(crate) fn insert(
+        &self,
+        id: u64,
+        conn: ConnId,
+        tags: Vec<Tag>,
+        attachment: Option<Vec<u8>>,
+    ) -> Rc<SocketCell> {
         let cell = Rc::new(SocketCell {
             id,
             conn,

@@ -7,8 +7,8 @@ use super::{
     core::{Core, Due, Spawn, Turn},
     gate::Output,
     place::{Live, Outcome, Task, TaskKind},
-    sockets::SocketTable,
     ready::{TaskKey, TaskWaker},
+    sockets::SocketTable,
 };
 use crate::{Error, ErrorKind, Failure, Response, body::Held, limits};
 use std::{
@@ -47,7 +47,9 @@ pub(super) fn run_in_turn<T>(core: &Rc<Core>, turn: Turn, code: impl FnOnce() ->
     let result = catch_unwind(AssertUnwindSafe(code));
     CURRENT.set(None);
     core.end_turn();
-    result.map_err(|panic| Error::new(ErrorKind::Reset, format!("the object panicked: {}", panic_text(&*panic))))
+    result.map_err(|panic| {
+        Error::new(ErrorKind::Reset, format!("the object panicked: {}", panic_text(&*panic)))
+    })
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
@@ -123,7 +125,7 @@ impl Engine {
             core.roll_back();
             core.fault(error);
         }
-        self.release(core);
+        release(core);
         if let Some(error) = core.take_fault() {
             return self.reset(index, &error);
         }
@@ -156,26 +158,6 @@ impl Engine {
         Ok(())
     }
 
-    fn release(&mut self, core: &Rc<Core>) {
-        loop {
-            let output = core.gate.borrow_mut().pop();
-            let Some(output) = output else { break };
-            let transport = core.transport();
-            match output {
-                Output::Reply(reply, result) => reply.send(result),
-                Output::Send(socket, message) => socket.release_send(&message, transport),
-                Output::Close(socket, frame) => {
-                    socket.release_close(&frame, transport);
-                    let key = super::SocketKey { object: core.object, socket: socket.id() };
-                    // Either for the peer's Close, or for the connection to end after both.
-                    core.shared.after(limits::CLOSE_WAIT, Due::CloseWait(key, socket.conn()));
-                }
-                Output::Call(call) => call(),
-                Output::Body(held) => held.release(),
-            }
-        }
-    }
-
     fn start_spawned(&mut self, index: u32, core: &Rc<Core>) {
         loop {
             let spawned = std::mem::take(&mut *core.spawned.borrow_mut());
@@ -206,12 +188,7 @@ impl Engine {
     }
 
     /// Closes a gate and makes its task, which alone runs until it ends.
-    pub(super) fn start_gate(
-        &mut self,
-        index: u32,
-        work: LocalFuture<Result<(), Failure>>,
-        depth: usize,
-    ) {
+    pub(super) fn start_gate(&mut self, index: u32, work: LocalFuture<Result<(), Failure>>, depth: usize) {
         let serial = self.shared.next_serial();
         let timer = self.shared.after(limits::BLOCK_CONCURRENCY, Due::Gate { object: index, task: serial });
         let future = Box::pin(async move { Outcome::Done(work.await) });
@@ -240,6 +217,27 @@ impl Engine {
     }
 }
 
+/// Lets out what may leave, in order.
+fn release(core: &Rc<Core>) {
+    loop {
+        let output = core.gate.borrow_mut().pop();
+        let Some(output) = output else { break };
+        let transport = core.transport();
+        match output {
+            Output::Reply(reply, result) => reply.send(result),
+            Output::Send(socket, message) => socket.release_send(&message, transport),
+            Output::Close(socket, frame) => {
+                socket.release_close(&frame, transport);
+                let key = super::SocketKey { object: core.object, socket: socket.id() };
+                // Either for the peer's Close, or for the connection to end after both.
+                core.shared.after(limits::CLOSE_WAIT, Due::CloseWait(key, socket.conn()));
+            }
+            Output::Call(call) => call(),
+            Output::Body(held) => held.release(),
+        }
+    }
+}
+
 fn forget_socket(sockets: &SocketTable, kind: &TaskKind) {
     if let TaskKind::Closed(socket, _) | TaskKind::Failed(socket) = kind {
         sockets.remove(socket.id());
@@ -249,7 +247,8 @@ fn forget_socket(sockets: &SocketTable, kind: &TaskKind) {
 /// What the end of a task means, still inside its turn's transaction.
 fn finish(core: &Rc<Core>, live: &Live, serial: u64, kind: TaskKind, outcome: Outcome) {
     let name = kind.name();
-    let failed = |failure: &Failure| tracing::warn!(object = %core.id, handler = name, error = %failure, "failed");
+    let failed =
+        |failure: &Failure| tracing::warn!(object = %core.id, handler = name, error = %failure, "failed");
     match (kind, outcome) {
         (TaskKind::Fetch(reply), Outcome::Response(result)) => {
             let result = result.inspect_err(failed).map(|response| watch_body(core, live, serial, response));

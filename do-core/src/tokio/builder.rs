@@ -146,13 +146,15 @@ impl Builder {
         let lock = DirLock::take(&self.dir)?;
         let index = Arc::new(AlarmIndex::open(&self.dir)?);
         let alarms = index.all()?;
-        let shards = self.shards.unwrap_or_else(|| thread::available_parallelism().map_or(1, Into::into)).max(1);
+        let shards =
+            self.shards.unwrap_or_else(|| thread::available_parallelism().map_or(1, Into::into)).max(1);
         let queues: Vec<_> = (0..shards).map(|_| ShardQueue::new()).collect();
         for queue in &queues {
             let queue = Arc::clone(queue);
             self.clock.on_jump(Arc::new(move || queue.wake()));
         }
-        let namespaces = self.classes.iter().map(|(name, _)| NamespaceInfo::new(name)).collect::<Result<_, _>>()?;
+        let namespaces =
+            self.classes.iter().map(|(name, _)| NamespaceInfo::new(name)).collect::<Result<_, _>>()?;
         let shared = Arc::new(Shared {
             namespaces,
             shards: queues.clone(),
@@ -205,7 +207,8 @@ impl Builder {
         shards: usize,
         rows: &[IndexRow],
     ) -> Vec<(ObjectKey, Option<ObjectName>, Timestamp)> {
-        let class_of = |name: &str| self.classes.iter().zip(0_u16..).find(|((n, _), _)| n == name).map(|(_, i)| i);
+        let class_of =
+            |name: &str| self.classes.iter().zip(0_u16..).find(|((n, _), _)| n == name).map(|(_, i)| i);
         let mine = rows.iter().filter(|row| shard_of(&row.id, shards) == shard);
         mine.filter_map(|row| {
             let key = ObjectKey { class: class_of(&row.namespace)?, id: row.id };
@@ -256,8 +259,10 @@ impl Seat {
         let Self { builder, env, index, alarms, queue } = self;
         let limits = ConnLimits { message_bytes: builder.message_bytes, outbox_bytes: builder.outbox_bytes };
         let conn_queue = Arc::clone(&queue);
-        let connections = Rc::new(Connections::new(limits, Arc::new(move |conn| conn_queue.conn_ready(conn))));
-        let classes = builder.classes.iter().map(|(_, make)| make(env.clone(), Rc::clone(&connections))).collect();
+        let connections =
+            Rc::new(Connections::new(limits, Arc::new(move |conn| conn_queue.conn_ready(conn))));
+        let classes =
+            builder.classes.iter().map(|(_, make)| make(env.clone(), Rc::clone(&connections))).collect();
         let names = builder.classes.iter().map(|(name, _)| name.clone()).collect();
         let opener = Arc::clone(&builder);
         let ports = Ports {

@@ -3,7 +3,7 @@
 use crate::{Error, ErrorKind};
 use std::{
     fs::{File, OpenOptions, TryLockError},
-    io::{Read, Seek, Write},
+    io::{Seek, Write},
     path::Path,
 };
 
@@ -20,8 +20,13 @@ impl DirLock {
                 .with_source(e)
         };
         let path = dir.join("lock");
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {
                 // Who holds it, for the message below in another process.
@@ -31,9 +36,12 @@ impl DirLock {
                 Ok(Self { _file: file })
             }
             Err(TryLockError::WouldBlock) => {
-                let mut holder = String::new();
-                let _ = file.read_to_string(&mut holder);
-                let holder = if holder.is_empty() { "another process".to_owned() } else { format!("process {holder}") };
+                let holder = std::fs::read_to_string(&path).unwrap_or_default();
+                let holder = if holder.is_empty() {
+                    "another process".to_owned()
+                } else {
+                    format!("process {holder}")
+                };
                 let message = format!("the data directory {} is in use by {holder}", dir.display());
                 Err(Error::new(ErrorKind::Invalid, message))
             }
@@ -52,7 +60,10 @@ mod tests {
         let first = DirLock::take(dir.path()).unwrap();
         let error = DirLock::take(dir.path()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
-        assert!(error.to_string().ends_with(&format!("is in use by process {}", std::process::id())), "{error}");
+        assert!(
+            error.to_string().ends_with(&format!("is in use by process {}", std::process::id())),
+            "{error}"
+        );
         drop(first);
         assert!(DirLock::take(dir.path()).is_ok());
     }

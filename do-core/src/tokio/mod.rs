@@ -47,4 +47,4 @@ pub use builder::Builder;
 pub use host::Host;
 pub use namespace::{HostEnv, HostNamespace, HostStub};
 pub use service::NamespaceService;
-pub use state::{HostAlarms, HostSocket, HostSockets, HostSql, HostState, HostSleep};
+pub use state::{HostAlarms, HostSleep, HostSocket, HostSockets, HostSql, HostState};

@@ -72,7 +72,10 @@ impl NamespaceInfo {
         if self.mac16(&bytes[..16])[..] == bytes[16..] {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Invalid, format!("the object id is not valid for the namespace {}", self.name)))
+        Err(Error::new(
+            ErrorKind::Invalid,
+            format!("the object id is not valid for the namespace {}", self.name),
+        ))
     }
 }
 
@@ -92,8 +95,8 @@ impl Env for HostEnv {
 
     fn namespace(&self, binding: &str) -> Result<HostNamespace, Error> {
         let found = self.0.namespaces.iter().zip(0..).find(|(info, _)| info.name == binding);
-        let (_, class) =
-            found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no namespace {binding:?}")))?;
+        let (_, class) = found
+            .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no namespace {binding:?}")))?;
         Ok(HostNamespace { shared: Arc::clone(&self.0), class })
     }
 
@@ -202,7 +205,7 @@ impl Stub for HostStub {
             Ok(()) => {
                 PendingUpgrade::wrap(&mut request);
                 let name = self.id.name().cloned();
-                let command = Command::Fetch { key: self.key, name, request, reply };
+                let command = Command::Fetch { key: self.key, name, request: Box::new(request), reply };
                 let shard = Arc::clone(self.shard());
                 match engine::current() {
                     // C4: a call out of an object waits for what the object wrote

@@ -70,7 +70,8 @@ impl Host {
                 };
                 match accepted {
                     Ok((stream, _)) => {
-                        let (route, env, stop, alive) = (route.clone(), env.clone(), stop.clone(), alive.clone());
+                        let (route, env, stop, alive) =
+                            (route.clone(), env.clone(), stop.clone(), alive.clone());
                         tokio::spawn(async move {
                             connection(stream, route, env, stop).await;
                             drop(alive);

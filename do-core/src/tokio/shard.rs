@@ -16,11 +16,24 @@ use tokio::sync::oneshot;
 
 /// What other threads ask of a shard.
 pub(super) enum Command {
-    Fetch { key: ObjectKey, name: Option<ObjectName>, request: Request, reply: Reply },
-    Delay { until: Duration, done: oneshot::Sender<()> },
-    WhyAwake { key: ObjectKey, answer: oneshot::Sender<Option<Vec<&'static str>>> },
+    Fetch {
+        key: ObjectKey,
+        name: Option<ObjectName>,
+        request: Box<Request>,
+        reply: Reply,
+    },
+    Delay {
+        until: Duration,
+        done: oneshot::Sender<()>,
+    },
+    WhyAwake {
+        key: ObjectKey,
+        answer: oneshot::Sender<Option<Vec<&'static str>>>,
+    },
     /// Finish within the time, then stop.
-    Shutdown { grace: Duration },
+    Shutdown {
+        grace: Duration,
+    },
     /// Stop now.
     Stop,
 }
@@ -234,7 +247,9 @@ impl Shard {
         let wait = virtual_deadline.and_then(|until| self.clock.real_wait(until));
         let shutdown = match self.phase {
             Phase::Running => None,
-            Phase::Draining(until) | Phase::Closing(until) => Some(until.saturating_duration_since(Instant::now())),
+            Phase::Draining(until) | Phase::Closing(until) => {
+                Some(until.saturating_duration_since(Instant::now()))
+            }
         };
         match [wait, shutdown].into_iter().flatten().min() {
             Some(wait) => thread::park_timeout(wait),

@@ -2,8 +2,9 @@
 
 use super::{namespace::HostEnv, upgrade::PendingUpgrade, ws};
 use crate::{
-    Accept, AlarmScheduler, AutoResponse, CloseFrame, Error, ErrorKind, Failure, Message, ObjectId, ObjectState,
-    Params, ReadyState, Request, Response, Row, Rows, Socket, SocketOf, SocketRegistry, SqlStorage, Tag, Timestamp,
+    Accept, AlarmScheduler, AutoResponse, CloseFrame, Error, ErrorKind, Failure, Message, ObjectId,
+    ObjectState, Params, ReadyState, Request, Response, Row, Rows, Socket, SocketOf, SocketRegistry,
+    SqlStorage, Tag, Timestamp,
     engine::{Core, DriverState, Sleep, SocketCell, SocketSeed},
 };
 use std::{
@@ -140,7 +141,10 @@ impl SocketRegistry for HostSockets {
         let response = ws::response(request, protocol.as_deref())?;
         self.core.sockets().check_room()?;
         let upgrade = PendingUpgrade::take(request).ok_or_else(|| {
-            Error::new(ErrorKind::Invalid, "the request's connection cannot be upgraded, or its upgrade was taken already")
+            Error::new(
+                ErrorKind::Invalid,
+                "the request's connection cannot be upgraded, or its upgrade was taken already",
+            )
         })?;
         let key = self.core.new_socket_key();
         let conn = self.connections.insert(upgrade, key);

@@ -4,6 +4,10 @@
 //! editors. [`route`](route()) is the HTTP interface before it. Both are written over the traits of `do_core`,
 //! so the same code is the native server and a Worker; who watches the folder is not their business.
 
+#[cfg(all(doctest, not(target_arch = "wasm32")))]
+#[doc = include_str!("../../../README.md")]
+mod readme {}
+
 mod answer;
 pub mod change;
 #[cfg(not(target_arch = "wasm32"))]

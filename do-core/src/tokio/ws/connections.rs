@@ -120,17 +120,6 @@ impl Connections {
         self.len() == 0
     }
 
-    /// Bytes of messages and Close frames that wait in all outboxes. Looks at each connection.
-    pub(crate) fn queued_bytes(&self) -> usize {
-        self.table.borrow().conns().map(|conn| conn.outbox().bytes()).sum()
-    }
-
-    /// Whether any connection has something to write, the end of a finished one included. Looks at each
-    /// connection: for shutdown.
-    pub(crate) fn pending_output(&self) -> bool {
-        self.table.borrow().conns().any(Conn::has_output)
-    }
-
     /// `change` must not call anything that could come back here.
     fn with<R>(&self, id: ConnId, change: impl FnOnce(&mut Conn) -> R) -> Option<R> {
         self.table.borrow_mut().get_mut(id).map(change)
@@ -274,9 +263,5 @@ impl Table {
         let conn = slot.conn.take();
         self.free.push(id.index);
         conn
-    }
-
-    fn conns(&self) -> impl Iterator<Item = &Conn> {
-        self.slots.iter().filter_map(|slot| slot.conn.as_deref())
     }
 }

@@ -351,7 +351,7 @@ impl Header {
     }
 }
 
-fn checked_len<T: PartialOrd>(len: T, least: T) -> Result<T, ProtocolError> {
+fn checked_len<T: PartialOrd + Copy>(len: T, least: T) -> Result<T, ProtocolError> {
     if len < least {
         Err(ProtocolError::broken("a length is not written in the shortest form"))
     } else {

@@ -47,7 +47,6 @@ pub struct Args {
 
 /// What the command line asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Command {
     /// Serve.
     Serve(Args),

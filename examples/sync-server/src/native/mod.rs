@@ -3,5 +3,8 @@
 pub mod args;
 pub mod forward;
 pub mod paths;
+mod server;
 pub mod signal;
 pub mod watch;
+
+pub use server::{Fault, run};
