@@ -7,6 +7,7 @@ use super::{
     clock::Clock,
     core::{Due, Shared},
     events::{Event, Reply},
+    gate::Output,
     place::{Live, ObjectKey, Outcome, Place, Task, TaskKind},
     ready::{TaskKey, TaskWaker},
     sockets::{SocketCell, SocketTable},
@@ -60,8 +61,8 @@ pub(crate) enum SocketEvent {
     Message(Message),
     /// The peer's Close frame.
     Close(Close),
-    /// The peer broke the protocol; the driver has answered and ends the connection.
-    Error(Error),
+    /// The peer broke the protocol, and the frame that tells it so.
+    Error(Error, CloseFrame),
     /// The connection is gone.
     Lost,
 }
@@ -170,12 +171,15 @@ impl Engine {
                 }
                 Event::Closed(socket, close)
             }
-            SocketEvent::Error(error) => {
-                if !socket.lost() {
+            SocketEvent::Error(error, frame) => {
+                if !socket.fails() {
                     return;
                 }
                 shared.after(limits::CLOSE_WAIT, Due::CloseWait(key, socket.conn()));
-                Event::Failed(socket, error)
+                if self.draining {
+                    socket.release_failure(&frame, transport);
+                }
+                Event::Failed(socket, error, frame)
             }
             SocketEvent::Lost => {
                 if !socket.lost() {
@@ -350,7 +354,9 @@ impl Engine {
                 let work = instance.close(seed(&cell), close.clone());
                 (TaskKind::Closed(cell, close), done(work))
             }
-            Event::Failed(cell, error) => {
+            Event::Failed(cell, error, frame) => {
+                // Behind what the handlers of earlier messages have sent.
+                live.core.push(Output::Failure(Rc::clone(&cell), frame));
                 let work = instance.error(seed(&cell), error);
                 (TaskKind::Failed(cell), done(work))
             }

@@ -1,7 +1,7 @@
 //! What happens to an object.
 
 use super::sockets::SocketCell;
-use crate::{Close, Error, ErrorKind, Message, Request, Response};
+use crate::{Close, CloseFrame, Error, ErrorKind, Message, Request, Response};
 use std::{fmt, rc::Rc};
 
 /// One delivery. Events start in the order of their arrival (rule D9).
@@ -11,7 +11,7 @@ pub(super) enum Event {
     Alarm,
     Message(Rc<SocketCell>, Message),
     Closed(Rc<SocketCell>, Close),
-    Failed(Rc<SocketCell>, Error),
+    Failed(Rc<SocketCell>, Error, CloseFrame),
 }
 
 impl Event {

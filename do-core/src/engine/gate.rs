@@ -13,6 +13,8 @@ pub(super) enum Output {
     Reply(Reply, Result<Response, Error>),
     Send(Rc<SocketCell>, Message),
     Close(Rc<SocketCell>, CloseFrame),
+    /// The end of a connection whose peer broke the protocol.
+    Failure(Rc<SocketCell>, CloseFrame),
     /// A call to another object, or anything else that runs once.
     Call(Box<dyn FnOnce()>),
     Body(Held),

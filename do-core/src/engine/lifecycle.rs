@@ -113,7 +113,7 @@ impl Engine {
             match output {
                 Output::Reply(reply, _) => reply.send(Err(error.clone())),
                 Output::Body(held) => held.fail(),
-                Output::Send(..) | Output::Close(..) | Output::Call(_) => {}
+                Output::Send(..) | Output::Close(..) | Output::Failure(..) | Output::Call(_) => {}
             }
         }
         for event in inbox {

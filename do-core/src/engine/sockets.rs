@@ -149,6 +149,23 @@ impl SocketCell {
         true
     }
 
+    /// The peer broke the protocol. False when the socket has ended already.
+    pub(super) fn fails(&self) -> bool {
+        let first = !self.state.get().ended;
+        self.update(|s| s.ended = true);
+        first
+    }
+
+    /// What was sent before the fault was noticed has passed the gate: now the peer is told, and nothing more is
+    /// sent (rule D16).
+    pub(super) fn release_failure(&self, frame: &CloseFrame, transport: &dyn Transport) {
+        if !self.state.get().lost {
+            transport.close(self.conn, frame);
+            transport.finish(self.conn);
+        }
+        self.update(|s| s.lost = true);
+    }
+
     /// The connection is gone or broken. False when its end was reported already.
     pub(super) fn lost(&self) -> bool {
         let first = !self.state.get().ended;

@@ -232,6 +232,7 @@ fn release(core: &Rc<Core>) {
                 // Either for the peer's Close, or for the connection to end after both.
                 core.shared.after(limits::CLOSE_WAIT, Due::CloseWait(key, socket.conn()));
             }
+            Output::Failure(socket, frame) => socket.release_failure(&frame, transport),
             Output::Call(call) => call(),
             Output::Body(held) => held.release(),
         }

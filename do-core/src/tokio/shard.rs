@@ -262,7 +262,7 @@ fn socket_event(event: ConnEvent) -> SocketEvent {
     match event {
         ConnEvent::Message(message) => SocketEvent::Message(message),
         ConnEvent::Close(close) => SocketEvent::Close(close),
-        ConnEvent::Error(error) => SocketEvent::Error(error),
+        ConnEvent::Error(error, frame) => SocketEvent::Error(error, frame),
         ConnEvent::Lost => SocketEvent::Lost,
     }
 }

@@ -35,18 +35,18 @@ const _: () = assert!(size_of::<Conn>() <= 192, "a connection grew");
 
 /// What happened on a connection.
 ///
-/// Messages come first, in order. Then exactly one of `Close`, `Error` and `Lost`. Only after `Close` a single
-/// `Lost` may follow, when the connection breaks before [`finish`](crate::engine::Transport::finish). Nothing
-/// follows `Error`, `Lost`, `finish` or `abort`.
+/// Messages come first, in order. Then exactly one of `Close`, `Error` and `Lost`. Only after the first two a
+/// single `Lost` may follow, when the connection breaks before [`finish`](crate::engine::Transport::finish).
+/// Nothing follows `Lost`, `finish` or `abort`.
 #[derive(Debug)]
 pub(crate) enum ConnEvent {
     /// A message.
     Message(Message),
     /// The peer's Close frame. The answer, and the end, are the engine's: close and finish.
     Close(Close),
-    /// The peer broke the protocol. The connection has queued its own Close frame and ends by itself; abort it
-    /// when that takes too long.
-    Error(Error),
+    /// The peer broke the protocol. The Close frame that says so, and the end, are the engine's: what it has to
+    /// say about the messages before goes first.
+    Error(Error, CloseFrame),
     /// The connection is gone, or never came about. Its id is stale.
     Lost,
 }
@@ -97,8 +97,8 @@ enum Stream {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Open,
-    /// The peer's Close was reported. What it still sends is discarded; only a loss is reported.
-    PeerClosed,
+    /// The peer's Close or fault was reported. What it still sends is discarded; only a loss is reported.
+    Reported,
     /// Nothing is reported any more. The outbox is written, then our direction is shut, then what the peer sends
     /// is discarded until it shuts its own: closing with unread bytes would reset the connection and could
     /// destroy our last frames on their way.
@@ -339,7 +339,7 @@ impl Conn {
                 }
                 Ok(Some(Incoming::Pong)) => {}
                 Ok(Some(Incoming::Close(close))) => {
-                    self.phase = Phase::PeerClosed;
+                    self.phase = Phase::Reported;
                     self.decoder = Decoder::default();
                     events.push((self.owner, ConnEvent::Close(close)));
                 }
@@ -352,9 +352,9 @@ impl Conn {
     fn fail(&mut self, error: ProtocolError, events: &mut Vec<(SocketKey, ConnEvent)>) {
         // A reason of ours is never too long; if one were, the code alone says enough.
         let close = CloseFrame::new(error.code, error.reason).unwrap_or_else(|_| error.code.into());
-        self.close(&close);
-        self.finish();
-        events.push((self.owner, ConnEvent::Error(error.into())));
+        self.phase = Phase::Reported;
+        self.decoder = Decoder::default();
+        events.push((self.owner, ConnEvent::Error(error.into(), close)));
     }
 }
 
