@@ -5,7 +5,7 @@
 //! and `Host` the name by which the browser found us. A name of somebody else that resolves to 127.0.0.1 gives
 //! itself away by the second.
 
-use http::{HeaderMap, Uri, header};
+use http::{HeaderMap, Uri, header, uri::Authority};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Why a request is refused.
@@ -39,12 +39,22 @@ pub(crate) fn check(uri: &Uri, headers: &HeaderMap, loopback: bool) -> Result<()
     if origins.next().is_none() && same() == Some(true) { Ok(()) } else { Err(Foreign::Origin) }
 }
 
+/// Whether the request has at most one `Host`, and that can be part of an address (RFC 9112 section 3.2).
+pub(crate) fn is_host_sound(headers: &HeaderMap) -> bool {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (None, _) => true,
+        (Some(host), None) => Authority::try_from(host.as_bytes()).is_ok(),
+        (Some(_), Some(_)) => false,
+    }
+}
+
 /// The only `Host`; where there is none, the authority of the request's address. `None` when there are several.
 fn host_of<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
     let mut hosts = headers.get_all(header::HOST).iter();
     match (hosts.next(), hosts.next()) {
         (Some(host), None) => host.to_str().ok(),
-        (None, _) => uri.authority().map(http::uri::Authority::as_str),
+        (None, _) => uri.authority().map(Authority::as_str),
         (Some(_), Some(_)) => None,
     }
 }
@@ -147,6 +157,21 @@ mod tests {
         assert_eq!(verdict("/ws", &["x"], &["http://x", "http://x"], false), Err(Foreign::Origin));
         assert_eq!(verdict("/ws", &[], &["http://x"], false), Err(Foreign::Origin));
         assert_eq!(verdict("/ws", &["x", "y"], &["http://x"], false), Err(Foreign::Origin));
+    }
+
+    #[test]
+    fn a_host_is_sound_when_it_can_be_part_of_an_address() {
+        let sound = |hosts: &[&str]| {
+            is_host_sound(&HeaderMap::from_iter(
+                hosts.iter().map(|host| (header::HOST, host.parse().unwrap())),
+            ))
+        };
+        for hosts in [&[][..], &["x"], &["x:1"], &["[::1]:80"]] {
+            assert!(sound(hosts), "{hosts:?}");
+        }
+        for hosts in [&[""][..], &["a b"], &["a/b"], &["x", "x"]] {
+            assert!(!sound(hosts), "{hosts:?}");
+        }
     }
 
     #[test]

@@ -111,7 +111,13 @@ fn admit<E: Env>(request: &Request, env: &E, phase: Phase) -> Result<(), Refused
     }
     let loopback = env.var(LOOPBACK).is_ok_and(|value| value == "1");
     origin::check(request.uri(), request.headers(), loopback)
-        .map_err(|foreign| refuse(StatusCode::FORBIDDEN, &foreign.to_string()))
+        .map_err(|foreign| refuse(StatusCode::FORBIDDEN, &foreign.to_string()))?;
+    if origin::is_host_sound(request.headers()) {
+        Ok(())
+    } else {
+        // The room could not be asked: what it sees has a full address.
+        Err(refuse(StatusCode::BAD_REQUEST, "the Host header is malformed"))
+    }
 }
 
 fn allow(request: &Request, methods: &[Method]) -> Result<(), Refused> {
