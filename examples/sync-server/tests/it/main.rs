@@ -2,8 +2,11 @@
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(
     clippy::expect_used,
+    clippy::panic,
     clippy::unwrap_used,
-    reason = "clippy.toml allows both in tests, not in their helpers"
+    reason = "clippy.toml allows these in tests, not in their helpers"
 )]
 
+mod common;
+mod http;
 mod watch;
