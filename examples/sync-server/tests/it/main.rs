@@ -8,5 +8,8 @@
 )]
 
 mod common;
+mod folder;
 mod http;
+mod process;
 mod watch;
+mod ws;
