@@ -390,17 +390,6 @@ impl Editor {
         serde_json::from_str(&self.text().await).unwrap()
     }
 
-    /// Reads on to the next change of this path, past changes only.
-    pub(crate) async fn change_of(&mut self, path: &str) -> Value {
-        loop {
-            let change = self.next().await;
-            assert_eq!(change["type"], "change", "{change}");
-            if change["path"] == path {
-                return change;
-            }
-        }
-    }
-
     pub(crate) async fn send(&mut self, message: impl Into<Message>) {
         within("the message leaves", self.socket.send(message.into())).await.unwrap();
     }

@@ -8,6 +8,7 @@
 )]
 
 mod common;
+mod crash;
 mod folder;
 mod http;
 mod process;
