@@ -1,31 +1,26 @@
 //! `sync-server <folder>`: see the library.
 
-use std::process::ExitCode;
-use sync_server::native::{
-    args::{Command, UsageError},
-    run,
-};
+use std::{io::Write, process::ExitCode};
+use sync_server::native::{args, run};
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into());
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    let args = match Command::parse(std::env::args_os().skip(1), |name| std::env::var_os(name)) {
-        Ok(Command::Serve(args)) => args,
-        Ok(Command::Print(text)) => {
-            print!("{text}");
-            return ExitCode::SUCCESS;
+    let result = match args::Command::parse(std::env::args_os().skip(1), |name| std::env::var_os(name)) {
+        Ok(args::Command::Serve(args)) => run(args).await.map_err(|fault| fault.to_string()),
+        // Not `print!`, which panics when nobody reads on, as in `--help | head -1`.
+        Ok(args::Command::Print(text)) => {
+            std::io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())
         }
         Err(error) => {
             eprintln!("{error}");
-            return UsageError::EXIT_CODE.into();
+            return args::UsageError::EXIT_CODE.into();
         }
     };
-    match run(args).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(fault) => {
-            eprintln!("sync-server: {fault}");
-            ExitCode::FAILURE
-        }
+    if let Err(fault) = result {
+        eprintln!("sync-server: {fault}");
+        return ExitCode::FAILURE;
     }
+    ExitCode::SUCCESS
 }

@@ -11,7 +11,12 @@ use do_core::{
     tokio::{Host, HostEnv, HostStub},
 };
 use sha2::{Digest, Sha256};
-use std::{io, net::SocketAddr, path::Path, time::Duration};
+use std::{
+    io::{self, Write},
+    net::SocketAddr,
+    path::Path,
+    time::Duration,
+};
 use tokio::net::TcpListener;
 
 /// How long requests under way may take when the server ends.
@@ -27,6 +32,9 @@ pub enum Fault {
     /// The address cannot be listened on.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, #[source] io::Error),
+    /// Nobody can be told where it listens.
+    #[error("cannot write to standard output: {0}")]
+    Output(#[source] io::Error),
     /// The data directory cannot be used, or the host failed.
     #[error(transparent)]
     Host(#[from] Error),
@@ -59,7 +67,7 @@ pub async fn run(args: Args) -> Result<(), Fault> {
         let phase = if env.is_shutting_down() { Phase::Draining } else { Phase::Serving };
         route_in(request, env, phase).await
     });
-    println!("listening on http://{address}");
+    writeln!(io::stdout(), "listening on http://{address}").map_err(Fault::Output)?;
     let room = host.namespace("SYNC_ROOM")?.named(name)?;
     let result = tokio::select! {
         () = asked_to_end => Ok(()),

@@ -3,7 +3,10 @@
 use crate::common::{
     Editor, HANDSHAKE, Http, JSON, Place, created, eventually, request, sync_server, within,
 };
-use std::{fs, process::Output};
+use std::{
+    fs,
+    process::{Output, Stdio},
+};
 use tokio::process::Command;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
@@ -62,6 +65,36 @@ async fn help_and_version_are_printed_with_success() {
         assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
         assert!(output.stdout.starts_with(beginning.as_bytes()));
     }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn an_output_that_takes_nothing_is_one_line_too() {
+    let place = Place::new();
+    let full = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut serve = sync_server();
+    serve.arg(place.folder()).args(["--listen", "127.0.0.1:0", "--data"]).arg(place.data());
+    let mut help = sync_server();
+    help.arg("--help");
+    for command in [&mut serve, &mut help] {
+        let child = command.stdout(full()).stderr(Stdio::piped()).spawn().unwrap();
+        let output = within("it ends", child.wait_with_output()).await.unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.starts_with("sync-server: ") && stderr.lines().count() == 1, "{stderr}");
+    }
+}
+
+#[tokio::test]
+async fn a_folder_that_disappears_ends_it_with_one_line() {
+    let place = Place::new();
+    let mut server = place.start().await;
+    let (mut editor, _) = Editor::join(&server).await;
+    fs::remove_dir_all(place.folder()).unwrap();
+    assert_eq!(editor.close_code().await, CloseCode::Away);
+    drop(editor);
+    assert_eq!(server.ended().await.code(), Some(1));
+    assert_eq!(server.logged(&["sync-server: ", "watched"]), 1);
 }
 
 #[tokio::test]
