@@ -17,7 +17,7 @@ use std::{
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines},
-    net::TcpStream,
+    net::{TcpSocket, TcpStream},
     process::{Child, ChildStdout, Command},
     time::{sleep, timeout},
 };
@@ -254,6 +254,13 @@ impl Http {
 
     pub(crate) async fn try_connect(address: SocketAddr) -> io::Result<Self> {
         Ok(Self { stream: BufReader::new(TcpStream::connect(address).await?) })
+    }
+
+    /// The system keeps little for it that it has not read.
+    pub(crate) async fn connect_narrow(address: SocketAddr) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(16 * 1_024).unwrap();
+        Self { stream: BufReader::new(socket.connect(address).await.unwrap()) }
     }
 
     pub(crate) async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {

@@ -21,7 +21,10 @@ fn editors(count: usize) -> Value {
 
 /// A WebSocket that speaks in bytes, after its greeting.
 async fn raw_editor(server: &Server) -> Http {
-    let mut http = Http::connect(server.address).await;
+    greeted(server, Http::connect(server.address).await).await
+}
+
+async fn greeted(server: &Server, mut http: Http) -> Http {
     let host = server.address.to_string();
     let mut headers = vec![("host", host.as_str())];
     headers.extend(HANDSHAKE);
@@ -80,6 +83,7 @@ async fn editors_are_greeted_counted_and_told_each_change() {
     }
     first.leave().await;
     assert_eq!(second.next().await, editors(1));
+    second.leave().await;
     server.stop().await;
 }
 
@@ -150,7 +154,6 @@ async fn a_text_ping_is_answered_while_the_room_sleeps_and_a_json_ping_wakes_it(
     assert_eq!(editor.text().await, r#"{"type":"pong"}"#);
     assert_eq!((server.constructed(), messages()), (2, 1));
     server.evicted(2).await;
-    server.stop().await;
 }
 
 #[tokio::test]
@@ -296,7 +299,6 @@ async fn an_evicted_room_comes_back_with_its_sockets_and_right_counts() {
     assert_eq!(third.next().await, editors(1));
     let (_fourth, hello) = Editor::join(&server).await;
     assert_eq!(hello["editors"], 2);
-    server.stop().await;
 }
 
 #[tokio::test]
@@ -344,7 +346,6 @@ async fn two_hundred_who_vanish_are_counted_out() {
     assert_eq!(watcher.next().await, editors(2));
     assert_eq!(server.notify_created("x").await, 1);
     assert_eq!(watcher.next().await["path"], "x");
-    server.stop().await;
 }
 
 #[tokio::test]
@@ -378,4 +379,27 @@ async fn those_who_vanish_during_the_handshake_are_counted_out() {
     while text["type"] != "change" {
         text = watcher.next().await;
     }
+}
+
+#[tokio::test]
+async fn who_does_not_read_is_dropped_and_holds_nobody_up() {
+    let place = Place::new();
+    let server = place.start().await;
+    let (mut reader, _) = Editor::join(&server).await;
+    let mut mute = greeted(&server, Http::connect_narrow(server.address).await).await;
+    assert_eq!(reader.next().await, editors(2));
+    // More than the buffers of the system and the outbox of the host take.
+    let long = "x".repeat(4_000);
+    let list = json!(vec![json!({ "kind": "created", "path": long }); 15]).to_string();
+    for last in (15..=2_100).step_by(15) {
+        assert_eq!(server.notify(&list).await, (200, json!({ "seq": last })));
+        for seq in last - 14..=last {
+            assert_eq!(reader.next().await["seq"], seq, "the other one reads on");
+        }
+    }
+    assert_eq!(reader.next().await, editors(1));
+    // What had left arrives, or the connection is reset: it ends in any case.
+    drop(within("the end", mute.rest()).await);
+    let (_other, hello) = Editor::join(&server).await;
+    assert_eq!(hello["editors"], 2);
 }
