@@ -45,7 +45,8 @@ pub(crate) enum ConnEvent {
     /// The peer's Close frame. The answer, and the end, are the engine's: close and finish.
     Close(Close),
     /// The peer broke the protocol. The connection has queued its own Close frame and ends by itself; abort it
-    /// when that takes too long.
+    /// when that takes too long. It comes with the poll after the one that read it, so that what is sent at once
+    /// in answer to the messages before still leaves before our Close.
     Error(Error),
     /// The connection is gone, or never came about. Its id is stale.
     Lost,
@@ -97,6 +98,8 @@ enum Stream {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Open,
+    /// The peer broke the protocol, which the next poll reports. What it still sends is discarded.
+    Faulty(ProtocolError),
     /// The peer's Close was reported. What it still sends is discarded; only a loss is reported.
     PeerClosed,
     /// Nothing is reported any more. The outbox is written, then our direction is shut, then what the peer sends
@@ -164,6 +167,11 @@ impl Conn {
             || (self.phase == Phase::Finishing && self.write_side == WriteSide::Open)
     }
 
+    #[cfg(test)]
+    pub(super) fn is_upgraded(&self) -> bool {
+        matches!(self.stream, Stream::Open(_))
+    }
+
     /// Whether a message would still be sent.
     pub(super) fn is_sendable(&self) -> bool {
         !self.close_queued && self.phase != Phase::Finishing && self.write_side == WriteSide::Open
@@ -213,6 +221,11 @@ impl Conn {
                 }
             }
         }
+        if let Phase::Faulty(error) = self.phase
+            && !self.paused
+        {
+            self.fail(error, events);
+        }
         self.write(cx);
         match self.read(cx, scratch, message_bytes, events) {
             // A wake-up of its own means that the runtime only asks for a pause.
@@ -246,8 +259,10 @@ impl Conn {
     }
 
     fn lose(&self, events: &mut Vec<(SocketKey, ConnEvent)>) -> Fate {
-        if self.phase != Phase::Finishing {
-            events.push((self.owner, ConnEvent::Lost));
+        match self.phase {
+            Phase::Open | Phase::PeerClosed => events.push((self.owner, ConnEvent::Lost)),
+            Phase::Faulty(error) => events.push((self.owner, ConnEvent::Error(error.into()))),
+            Phase::Finishing => {}
         }
         Fate::Drop
     }
@@ -340,7 +355,11 @@ impl Conn {
                     events.push((self.owner, ConnEvent::Close(close)));
                 }
                 Ok(None) => return,
-                Err(error) => self.fail(error, events),
+                Err(error) => {
+                    self.phase = Phase::Faulty(error);
+                    self.decoder = Decoder::default();
+                    self.waker.wake_by_ref();
+                }
             }
         }
     }

@@ -131,6 +131,16 @@ impl Connections {
         self.table.borrow().conns().any(Conn::has_output)
     }
 
+    #[cfg(test)]
+    pub(super) fn is_upgraded(&self, id: ConnId) -> bool {
+        self.with(id, |conn| conn.is_upgraded()).unwrap_or(false)
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_writable(&self, id: ConnId) -> bool {
+        self.with(id, |conn| conn.is_sendable()).unwrap_or(false)
+    }
+
     /// `change` must not call anything that could come back here.
     fn with<R>(&self, id: ConnId, change: impl FnOnce(&mut Conn) -> R) -> Option<R> {
         self.table.borrow_mut().get_mut(id).map(change)
