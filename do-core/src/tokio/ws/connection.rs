@@ -341,7 +341,7 @@ impl Conn {
         while self.phase == Phase::Open {
             match self.decoder.decode(&mut input, message_bytes) {
                 Ok(Some(Incoming::Message(message))) => {
-                    events.push((self.owner, ConnEvent::Message(message)))
+                    events.push((self.owner, ConnEvent::Message(message)));
                 }
                 Ok(Some(Incoming::Ping(payload))) => {
                     if self.is_sendable() {

@@ -208,7 +208,7 @@ impl Transport for Connections {
         drop(dropped);
     }
 
-    /// Without the headers of TCP, and without pongs.
+    /// The frames' headers count, pongs do not.
     fn buffered(&self, conn: ConnId) -> usize {
         self.with(conn, |conn| conn.outbox().bytes()).unwrap_or(0)
     }

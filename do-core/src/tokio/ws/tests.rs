@@ -44,7 +44,7 @@ impl Shard {
         let (opening, openings) = mpsc::unbounded_channel();
         tokio::spawn(serve(listener, opening));
         let (wake, woken) = mpsc::unbounded_channel();
-        let wake = Arc::new(move |id| drop(wake.send(id)));
+        let wake = Arc::new(move |id| wake.send(id).unwrap_or_default());
         Self {
             conns: Connections::new(limits, wake),
             woken,

@@ -327,7 +327,7 @@ impl Header {
             }
             126 => {
                 let Some((len, rest)) = rest.split_first_chunk::<2>() else { return Ok(None) };
-                (u64::from(checked_len(u16::from_be_bytes(*len), 126)?), rest)
+                (checked_len(u16::from_be_bytes(*len).into(), 126)?, rest)
             }
             127 => {
                 let Some((len, rest)) = rest.split_first_chunk::<8>() else { return Ok(None) };
@@ -351,7 +351,7 @@ impl Header {
     }
 }
 
-fn checked_len<T: PartialOrd>(len: T, least: T) -> Result<T, ProtocolError> {
+fn checked_len(len: u64, least: u64) -> Result<u64, ProtocolError> {
     if len < least {
         Err(ProtocolError::broken("a length is not written in the shortest form"))
     } else {
