@@ -168,6 +168,11 @@ impl Conn {
             || (self.phase == Phase::Finishing && self.write_side == WriteSide::Open)
     }
 
+    #[cfg(test)]
+    pub(super) fn is_upgraded(&self) -> bool {
+        matches!(self.stream, Stream::Open(_))
+    }
+
     /// Whether a message would still be sent.
     pub(super) fn is_sendable(&self) -> bool {
         !self.close_queued && self.phase != Phase::Finishing && self.write_side == WriteSide::Open
@@ -217,6 +222,11 @@ impl Conn {
                 }
             }
         }
+        if let Phase::Faulty(error) = self.phase
+            && !self.paused
+        {
+            self.fail(error, events);
+        }
         self.write(cx);
         match self.read(cx, scratch, message_bytes, events) {
             // A wake-up of its own means that the runtime only asks for a pause.
@@ -250,8 +260,10 @@ impl Conn {
     }
 
     fn lose(&self, events: &mut Vec<(SocketKey, ConnEvent)>) -> Fate {
-        if self.phase != Phase::Finishing {
-            events.push((self.owner, ConnEvent::Lost));
+        match self.phase {
+            Phase::Open | Phase::PeerClosed => events.push((self.owner, ConnEvent::Lost)),
+            Phase::Faulty(error) => events.push((self.owner, ConnEvent::Error(error.into()))),
+            Phase::Finishing => {}
         }
         Fate::Drop
     }
@@ -344,7 +356,11 @@ impl Conn {
                     events.push((self.owner, ConnEvent::Close(close)));
                 }
                 Ok(None) => return,
-                Err(error) => self.fail(error, events),
+                Err(error) => {
+                    self.phase = Phase::Faulty(error);
+                    self.decoder = Decoder::default();
+                    self.waker.wake_by_ref();
+                }
             }
         }
     }
