@@ -222,11 +222,6 @@ impl Conn {
                 }
             }
         }
-        if let Phase::Faulty(error) = self.phase
-            && !self.paused
-        {
-            self.fail(error, events);
-        }
         self.write(cx);
         match self.read(cx, scratch, message_bytes, events) {
             // A wake-up of its own means that the runtime only asks for a pause.
@@ -260,10 +255,8 @@ impl Conn {
     }
 
     fn lose(&self, events: &mut Vec<(SocketKey, ConnEvent)>) -> Fate {
-        match self.phase {
-            Phase::Open | Phase::PeerClosed => events.push((self.owner, ConnEvent::Lost)),
-            Phase::Faulty(error) => events.push((self.owner, ConnEvent::Error(error.into()))),
-            Phase::Finishing => {}
+        if self.phase != Phase::Finishing {
+            events.push((self.owner, ConnEvent::Lost));
         }
         Fate::Drop
     }
@@ -356,11 +349,7 @@ impl Conn {
                     events.push((self.owner, ConnEvent::Close(close)));
                 }
                 Ok(None) => return,
-                Err(error) => {
-                    self.phase = Phase::Faulty(error);
-                    self.decoder = Decoder::default();
-                    self.waker.wake_by_ref();
-                }
+                Err(error) => self.fail(error, events),
             }
         }
     }

@@ -134,7 +134,11 @@ fn echo(conns: &Connections, id: ConnId, event: &ConnEvent) {
             conns.close(id, &close.answer().unwrap());
             conns.finish(id);
         }
-        ConnEvent::Error(_) | ConnEvent::Lost => {}
+        ConnEvent::Error(_, frame) => {
+            conns.close(id, frame);
+            conns.finish(id);
+        }
+        ConnEvent::Lost => {}
     }
 }
 
@@ -337,7 +341,7 @@ async fn d16_a_fault_is_answered_by_its_close_and_one_error_event() {
         assert_message(shard.log.pop_front(), socket as u64, &Message::text("before"));
         assert!(matches!(
             shard.log.pop_front(),
-            Some((_, ConnEvent::Error(e))) if e.kind() == crate::ErrorKind::Invalid && e.to_string() == reason
+            Some((_, ConnEvent::Error(e, _))) if e.kind() == crate::ErrorKind::Invalid && e.to_string() == reason
         ));
         shard.assert_no_more_events();
     }
@@ -394,7 +398,7 @@ async fn a_fault_after_our_close_ends_without_a_second_close() {
     assert_eq!(shard.during(receive(&mut stream)).await.unwrap(), (0x88, vec![]));
     stream.write_all(&[0xFF]).await.unwrap();
     assert_eq!(shard.during(receive_all(&mut stream)).await, []);
-    assert!(matches!(shard.log.pop_front(), Some((0, ConnEvent::Error(_)))));
+    assert!(matches!(shard.log.pop_front(), Some((0, ConnEvent::Error(..)))));
 }
 
 #[tokio::test]
