@@ -124,7 +124,7 @@ impl<S: ObjectState> Room<S> {
     /// `new`: repeating it changes nothing. An object has one such pair, also when it has several rooms.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] when one of the texts is too long; faults of the platform.
+    /// [`ErrorKind::Limit`](do_core::ErrorKind::Limit) when one of the texts is too long; faults of the platform.
     pub fn auto_ping(&self, ping: impl Into<String>, pong: impl Into<String>) -> Result<(), Error> {
         self.state.sockets().set_auto_response(Some(AutoResponse::new(ping, pong)?))
     }

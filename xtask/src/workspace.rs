@@ -23,7 +23,7 @@ pub(crate) struct Workspace {
 pub(crate) struct Member {
     /// Its name, for `-p`.
     pub(crate) name: String,
-    /// Whether it is published for others, not an example.
+    /// Whether it is published for others, not an example or a measurement.
     pub(crate) is_library: bool,
 }
 
@@ -50,7 +50,7 @@ impl Workspace {
         for package in metadata.get("packages").and_then(Value::as_array).into_iter().flatten() {
             let name = text(package, "name")?;
             let folder = PathBuf::from(text(package, "manifest_path")?);
-            let is_library = !folder.starts_with(root.join("examples"));
+            let is_library = !["benches", "examples"].iter().any(|own| folder.starts_with(root.join(own)));
             if name != env!("CARGO_PKG_NAME") {
                 members.push(Member { name, is_library });
             }
@@ -95,12 +95,13 @@ mod tests {
         let workspace = Workspace::read(
             r#"{"workspace_root": "/w", "target_directory": "/t", "packages": [
                 {"name": "do-core", "manifest_path": "/w/do-core/Cargo.toml"},
+                {"name": "benches", "manifest_path": "/w/benches/Cargo.toml"},
                 {"name": "sync-server", "manifest_path": "/w/examples/sync-server/Cargo.toml"},
                 {"name": "xtask", "manifest_path": "/w/xtask/Cargo.toml"}]}"#,
         )
         .unwrap();
         assert_eq!(workspace.libraries().collect::<Vec<_>>(), ["do-core"]);
-        assert_eq!(workspace.members.len(), 2);
+        assert_eq!(workspace.members.len(), 3);
         assert_eq!(workspace.target, Path::new("/t"));
     }
 }

@@ -35,8 +35,8 @@ pub(super) enum Due {
     },
     /// The peer had its time to answer our Close, or to close the connection.
     CloseWait(SocketKey, ConnId),
-    /// The client had its time to complete the handshake.
-    Handshake(SocketKey),
+    /// The client had its time to complete the handshake; the task is the one that accepted.
+    Handshake(SocketKey, u64),
 }
 
 /// What all objects of an engine share.
@@ -209,10 +209,11 @@ impl Core {
     }
 
     /// A socket's name for the driver.
-    pub(crate) fn new_socket_key(&self) -> SocketKey {
+    pub(crate) fn new_socket_key(&self) -> Result<SocketKey, Error> {
+        let turn = self.in_turn()?;
         let key = SocketKey { object: self.object, socket: self.shared.next_serial() };
-        self.shared.after(limits::CLOSE_WAIT, Due::Handshake(key));
-        key
+        self.shared.after(limits::CLOSE_WAIT, Due::Handshake(key, turn.task));
+        Ok(key)
     }
 
     fn in_turn(&self) -> Result<Turn, Error> {
@@ -228,11 +229,6 @@ impl Core {
     pub(crate) fn storage(&self) -> Result<&dyn Storage, Error> {
         self.in_turn()?;
         Ok(&*self.storage)
-    }
-
-    /// Whether an event of the object runs.
-    pub(crate) fn check_in_event(&self) -> Result<(), Error> {
-        self.in_turn().map(drop)
     }
 
     pub(crate) fn database_size(&self) -> u64 {

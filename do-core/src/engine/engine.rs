@@ -11,6 +11,7 @@ use super::{
     place::{Live, ObjectKey, Outcome, Place, Task, TaskKind},
     ready::{TaskKey, TaskWaker},
     sockets::{SocketCell, SocketTable},
+    turn::drop_quietly,
 };
 use crate::{
     AlarmInfo, Close, CloseFrame, Error, ErrorKind, Failure, Message, ObjectName, Request, Timestamp, limits,
@@ -84,6 +85,9 @@ pub(crate) struct Engine {
     draining: bool,
 }
 
+/// Rounds of one [`Engine::poll`].
+const ROUNDS: usize = 32;
+
 /// The ports that are not shared with objects.
 pub(super) struct PortsLeft {
     pub(super) storage: OpenStorage,
@@ -115,6 +119,7 @@ impl Engine {
         if let Some(place) = self.place(index) {
             place.alarm_name = name;
             place.indexed = Some(at);
+            place.unverified = true;
             place.alarm.borrow_mut().committed(Some(at));
         }
         self.relist_alarm(index);
@@ -194,9 +199,10 @@ impl Engine {
         self.deliver(key.object, event);
     }
 
-    /// Does everything that can be done now.
+    /// Does what can be done now, up to a number of rounds: tasks that wake themselves without end must not keep
+    /// the driver from the network. What is left has woken the driver.
     pub(crate) fn poll(&mut self) {
-        loop {
+        for _ in 0..ROUNDS {
             self.shared.elapsed.set(self.shared.clock.elapsed());
             let mut busy = self.fire_timers();
             busy |= self.fire_alarms();
@@ -249,6 +255,13 @@ impl Engine {
                 transport.finish(socket.conn());
                 socket.lost();
             }
+        }
+    }
+
+    /// Drops all instances; nothing may be asked of the engine after it.
+    pub(crate) fn stop(&mut self) {
+        for place in self.places.drain() {
+            drop_quietly(place);
         }
     }
 
@@ -317,7 +330,11 @@ impl Engine {
                 return self.forget_if_possible(index);
             }
             match &place.live {
-                None => self.construct(index),
+                None => {
+                    if !self.alarm_was_early(index) {
+                        self.construct(index);
+                    }
+                }
                 Some(live) if !live.gates.is_empty() => return, // the gate's end comes back here
                 Some(_) => self.start_event(index),
             }
@@ -420,12 +437,16 @@ impl Engine {
                     self.shared.transport.abort(conn);
                     self.socket_event(key, SocketEvent::Lost);
                 }
-                Due::Handshake(key) => self.handshake_expired(key),
+                Due::Handshake(key, task) => self.handshake_expired(key, task),
             }
         }
     }
 
-    fn handshake_expired(&mut self, key: SocketKey) {
+    fn handshake_expired(&mut self, key: SocketKey, task: u64) {
+        if self.live(key.object).is_some_and(|(_, live)| live.tasks.contains_key(&task)) {
+            self.shared.after(limits::CLOSE_WAIT, Due::Handshake(key, task)); // the handler has not answered yet
+            return;
+        }
         let transport = Rc::clone(&self.shared.transport);
         let Some(socket) = self.place(key.object).and_then(|place| place.sockets.find(key.socket)) else {
             return;
@@ -491,6 +512,32 @@ impl Engine {
                 None
             }
         }
+    }
+
+    /// Whether the alarm at the front of the inbox came from the index and is not due by the object's own slot.
+    /// Then it is taken back without constructing the object.
+    fn alarm_was_early(&mut self, index: u32) -> bool {
+        let Some(place) = self.place(index) else { return false };
+        if !place.unverified || !matches!(place.inbox.front(), Some(Event::Alarm)) {
+            return false;
+        }
+        let key = place.key;
+        let stored = match (self.ports.storage)(&key).and_then(|storage| storage.alarm()) {
+            Ok(stored) => stored,
+            Err(error) => {
+                tracing::error!(object = index, %error, "the alarm could not be read");
+                return false; // the construction meets the same fault, and backs off
+            }
+        };
+        let due = stored.is_some_and(|at| at <= self.shared.clock.now());
+        let Some(place) = self.place(index) else { return false };
+        place.unverified = false;
+        if !due {
+            place.inbox.pop_front();
+            place.alarm_queued = false;
+            self.alarm_committed(index, stored);
+        }
+        !due
     }
 
     /// E17: the index is never later than the object, so an earlier time goes there first.

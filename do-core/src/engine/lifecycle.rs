@@ -164,6 +164,7 @@ impl Engine {
             place.sockets.remove(socket.id());
         }
         place.sockets.set_auto_response(None);
+        place.inbox.retain(|event| matches!(event, Event::Fetch(..) | Event::Alarm));
     }
 
     /// Something ended in the object: from now on it may be idle.

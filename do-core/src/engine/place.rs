@@ -44,6 +44,8 @@ pub(super) struct Place {
     pub(super) indexed: Option<Timestamp>,
     /// The time under which the place stands in the engine's own list of alarms.
     pub(super) listed: Option<Timestamp>,
+    /// The time is the index's, not yet compared with the object's own, which may be later.
+    pub(super) unverified: bool,
     /// An alarm event is in the inbox.
     pub(super) alarm_queued: bool,
     /// In the engine's list of places to run.
@@ -134,6 +136,7 @@ impl Place {
             alarm_name: None,
             indexed: None,
             listed: None,
+            unverified: false,
             alarm_queued: false,
             queued: false,
             idle_check: false,

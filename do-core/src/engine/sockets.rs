@@ -29,6 +29,8 @@ pub(crate) struct SocketCell {
 struct State {
     /// The object closed; the frame may still be behind the gate.
     own_close: bool,
+    /// Its frame has passed the gate.
+    own_close_sent: bool,
     /// The peer's Close came.
     peer_close: bool,
     /// The connection is gone or beyond use.
@@ -130,6 +132,7 @@ impl SocketCell {
             return false;
         }
         transport.close(self.conn, frame);
+        self.update(|s| s.own_close_sent = true);
         if state.peer_close {
             transport.finish(self.conn);
         }
@@ -143,7 +146,7 @@ impl SocketCell {
             return false;
         }
         self.update(|s| (s.peer_close, s.ended) = (true, true));
-        if state.own_close {
+        if state.own_close_sent {
             transport.finish(self.conn);
         }
         true

@@ -173,7 +173,13 @@ impl Builder {
                 alarms: this.alarms_of(number, shards, &alarms),
                 queue,
             };
-            threads.push(seat.spawn(number).map_err(failed_to_spawn)?);
+            match seat.spawn(number) {
+                Ok(thread) => threads.push(thread),
+                Err(error) => {
+                    drop(Host::new(shared, threads, lock, Serving::new())); // ends those that run
+                    return Err(Error::new(ErrorKind::Platform, format!("cannot start a thread: {error}")));
+                }
+            }
         }
         Ok(Host::new(shared, threads, lock, Serving::new()))
     }
@@ -230,11 +236,6 @@ impl Builder {
 fn file_of(dir: &Path, namespace: &str, id: &[u8; 32]) -> PathBuf {
     let hex: String = id.iter().map(|b| format!("{b:02x}")).collect();
     dir.join(namespace).join(&hex[..2]).join(format!("{hex}.sqlite"))
-}
-
-#[allow(clippy::needless_pass_by_value)] // for map_err
-fn failed_to_spawn(e: std::io::Error) -> Error {
-    Error::new(ErrorKind::Platform, format!("cannot start a thread: {e}"))
 }
 
 /// Everything that goes to a shard's thread.

@@ -23,7 +23,7 @@ pub struct Host {
     threads: Vec<JoinHandle<()>>,
     pub(super) serving: Serving,
     // After the threads: the directory is free once nobody writes there.
-    _lock: DirLock,
+    lock: Arc<DirLock>,
 }
 
 impl Host {
@@ -38,7 +38,7 @@ impl Host {
         lock: DirLock,
         serving: Serving,
     ) -> Self {
-        Self { shared, threads, serving, _lock: lock }
+        Self { shared, threads, serving, lock: Arc::new(lock) }
     }
 
     /// The way to its namespaces and variables, from anywhere.
@@ -68,7 +68,9 @@ impl Host {
         self.tell(|| Command::Shutdown { grace });
         let threads = std::mem::take(&mut self.threads);
         let (done, joined) = tokio::sync::oneshot::channel();
+        let lock = Arc::clone(&self.lock);
         std::thread::spawn(move || {
+            let _lock = lock; // held until the threads have ended, also when nobody waits for it
             let results: Vec<_> = threads.into_iter().map(JoinHandle::join).collect();
             let _ = done.send(results.iter().all(Result::is_ok));
         });

@@ -115,6 +115,9 @@ enum Phase {
     Closing(Instant),
 }
 
+/// Commands that are handed to the engine before it works on them.
+const COMMANDS_AT_ONCE: usize = 256;
+
 /// Below this, delays are not worth a sweep.
 const DELAYS_MIN: usize = 1_024;
 
@@ -166,6 +169,11 @@ impl Shard {
     pub(super) fn run(mut self) {
         // Whatever ends this thread, callers must get an answer.
         let _closer = Closer(Arc::clone(&self.queue));
+        self.work();
+        self.engine.stop();
+    }
+
+    fn work(&mut self) {
         loop {
             let (mut commands, idle) = self.take_inbound();
             self.engine.poll();
@@ -175,9 +183,12 @@ impl Shard {
             for (key, event) in std::mem::take(&mut self.events) {
                 self.engine.socket_event(key, socket_event(event));
             }
-            for command in commands.drain(..) {
+            for (number, command) in commands.drain(..).enumerate() {
                 if self.execute(command) {
                     return;
+                }
+                if number % COMMANDS_AT_ONCE == COMMANDS_AT_ONCE - 1 {
+                    self.engine.poll(); // so that a burst is not refused by an object that keeps up
                 }
             }
             self.engine.poll();

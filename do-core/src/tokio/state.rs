@@ -136,17 +136,16 @@ impl SocketRegistry for HostSockets {
     type Socket = HostSocket;
 
     fn accept(&self, request: &Request, with: Accept) -> Result<(Response, HostSocket), Error> {
-        self.core.check_in_event()?;
         let (tags, attachment, protocol) = with.into_parts();
         let response = ws::response(request, protocol.as_deref())?;
         self.core.sockets().check_room()?;
+        let key = self.core.new_socket_key()?;
         let upgrade = PendingUpgrade::take(request).ok_or_else(|| {
             Error::new(
                 ErrorKind::Invalid,
                 "the request's connection cannot be upgraded, or its upgrade was taken already",
             )
         })?;
-        let key = self.core.new_socket_key();
         let conn = self.connections.insert(upgrade, key);
         let cell = self.core.sockets().insert(key.socket, conn, tags, attachment);
         Ok((response, self.handle(cell)))

@@ -9,10 +9,10 @@ pub(crate) fn test(workspace: &Workspace) -> Outcome {
     run(&mut workspace.cargo(&["test", "--workspace", "--all-features"]))
 }
 
-/// The property tests with many more cases than the 256 that each run has time for.
+/// The property tests with many more cases than the 256 that each run has time for, and more cycles of killing.
 pub(crate) fn test_long(workspace: &Workspace) -> Outcome {
     let mut command = workspace.cargo(&["test", "--workspace", "--all-features", "--tests"]);
-    run(command.env("PROPTEST_CASES", "10000"))
+    run(command.env("PROPTEST_CASES", "10000").env("DO_LONG", "1"))
 }
 
 /// Builds the programs as a user does, with the features that each package asks for itself.

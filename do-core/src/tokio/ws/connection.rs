@@ -168,6 +168,11 @@ impl Conn {
             || (self.phase == Phase::Finishing && self.write_side == WriteSide::Open)
     }
 
+    #[cfg(test)]
+    pub(super) fn is_upgraded(&self) -> bool {
+        matches!(self.stream, Stream::Open(_))
+    }
+
     /// Whether a message would still be sent.
     pub(super) fn is_sendable(&self) -> bool {
         !self.close_queued && self.phase != Phase::Finishing && self.write_side == WriteSide::Open

@@ -120,6 +120,28 @@ impl Connections {
         self.len() == 0
     }
 
+    /// Bytes of messages and Close frames that wait in all outboxes.
+    #[cfg(test)]
+    pub(super) fn queued_bytes(&self) -> usize {
+        self.table.borrow().conns().map(|conn| conn.outbox().bytes()).sum()
+    }
+
+    /// Whether any connection has something to write, the end of a finished one included.
+    #[cfg(test)]
+    pub(super) fn pending_output(&self) -> bool {
+        self.table.borrow().conns().any(Conn::has_output)
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_upgraded(&self, id: ConnId) -> bool {
+        self.with(id, |conn| conn.is_upgraded()).unwrap_or(false)
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_writable(&self, id: ConnId) -> bool {
+        self.with(id, |conn| conn.is_sendable()).unwrap_or(false)
+    }
+
     /// `change` must not call anything that could come back here.
     fn with<R>(&self, id: ConnId, change: impl FnOnce(&mut Conn) -> R) -> Option<R> {
         self.table.borrow_mut().get_mut(id).map(change)
@@ -263,5 +285,10 @@ impl Table {
         let conn = slot.conn.take();
         self.free.push(id.index);
         conn
+    }
+
+    #[cfg(test)]
+    fn conns(&self) -> impl Iterator<Item = &Conn> {
+        self.slots.iter().filter_map(|slot| slot.conn.as_deref())
     }
 }

@@ -1,4 +1,4 @@
-//! WebSockets on the wire: own framing and a table of parked connections, so that an idle socket costs no task,
+//! The WebSocket protocol: own framing and a table of parked connections, so that an idle socket costs no task,
 //! no codec and no buffer.
 //!
 //! Nothing here knows objects. A shard polls its [`Connections`] when a waker says so and hands the events to

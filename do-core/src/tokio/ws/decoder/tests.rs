@@ -1,4 +1,7 @@
-use super::*;
+use super::{
+    fuzz::{Outcome, decode},
+    *,
+};
 use proptest::prelude::*;
 
 const KEY: [u8; 4] = [0x37, 0xFA, 0x21, 0x3D];
@@ -30,45 +33,15 @@ fn header(first: u8, len: usize) -> Vec<u8> {
     header
 }
 
-type Outcome = (Vec<Incoming>, Option<ProtocolError>);
-
-/// Feeds the bytes in the given pieces, the last of which is what is left, up to the first Close or fault.
-fn decode(bytes: &[u8], pieces: &[usize], limit: usize) -> Outcome {
-    let mut decoder = Decoder::default();
-    let mut bytes = bytes.to_vec();
-    let (mut rest, mut fed, mut events) = (&mut bytes[..], 0, Vec::new());
-    let mut pieces = pieces.iter().copied().filter(|piece| *piece > 0);
-    while !rest.is_empty() {
-        let len = pieces.next().unwrap_or(rest.len()).min(rest.len());
-        let (piece, after) = rest.split_at_mut(len);
-        (rest, fed) = (after, fed + len);
-        let mut input = Input::new(piece);
-        loop {
-            match decoder.decode(&mut input, limit) {
-                Ok(Some(close @ Incoming::Close(_))) => {
-                    events.push(close);
-                    return (events, None);
-                }
-                Ok(Some(event)) => events.push(event),
-                Ok(None) => break,
-                Err(error) => return (events, Some(error)),
-            }
-        }
-        assert!(input.0.is_empty());
-        assert!(decoder.reserved() <= 2 * fed + 64, "{} bytes reserved for {fed}", decoder.reserved());
-    }
-    (events, None)
-}
-
 fn whole(bytes: &[u8]) -> Outcome {
-    decode(bytes, &[], 1_000_000)
+    decode(bytes, [], 1_000_000)
 }
 
 /// The code of the fault and how many bytes showed it.
 fn fault(bytes: &[u8]) -> (u16, usize) {
     for len in 1..=bytes.len() {
-        let (_, error) = decode(&bytes[..len], &vec![1; len], 1_000_000);
-        let at_once = decode(&bytes[..len], &[], 1_000_000).1;
+        let (_, error) = decode(&bytes[..len], vec![1; len], 1_000_000);
+        let at_once = decode(&bytes[..len], [], 1_000_000).1;
         assert_eq!(error, at_once, "after {len} bytes");
         if let Some(error) = error {
             return (error.code.get(), len);
@@ -177,18 +150,18 @@ fn d8_invalid_utf8_is_1007_at_the_first_byte_that_shows_it() {
 fn d11_the_limit_is_judged_by_the_header() {
     let exact = [frame(0x02, &[1; 600]), frame(0x80, &[2; 400])].concat();
     let message = Message::binary([vec![1; 600], vec![2; 400]].concat());
-    assert_eq!(decode(&exact, &[], 1_000), (vec![Incoming::Message(message)], None));
+    assert_eq!(decode(&exact, [], 1_000), (vec![Incoming::Message(message)], None));
     for too_long in [
         header(0x82, 1_001),
         header(0x81, usize::MAX >> 1),
         [frame(0x02, &[1; 600]), header(0x00, 401)].concat(),
         [frame(0x02, &[1; 600]), header(0x80, usize::MAX >> 1)].concat(),
     ] {
-        let (events, error) = decode(&too_long, &[], 1_000);
+        let (events, error) = decode(&too_long, [], 1_000);
         assert_eq!((events, error.map(|e| e.code)), (vec![], Some(CloseCode::TOO_BIG)));
     }
     // Control frames do not count.
-    assert_eq!(decode(&frame(0x89, b"ping"), &[], 0).1, None);
+    assert_eq!(decode(&frame(0x89, b"ping"), [], 0).1, None);
 }
 
 #[test]
@@ -269,7 +242,7 @@ proptest! {
         let expected: Vec<Incoming> = messages.into_iter().flat_map(|(_, events)| events).collect();
         prop_assert_eq!(&whole(&bytes).0, &expected);
         let pieces: Vec<usize> = std::iter::repeat_n(1, tiny).chain(pieces).collect();
-        prop_assert_eq!(decode(&bytes, &pieces, 1_000_000), (expected, None));
+        prop_assert_eq!(decode(&bytes, pieces, 1_000_000), (expected, None));
     }
 
     #[test]
@@ -278,7 +251,7 @@ proptest! {
         piece in 1_usize..20,
         limit in 0_usize..300,
     ) {
-        prop_assert_eq!(decode(&bytes, &vec![piece; bytes.len()], limit), decode(&bytes, &[], limit));
+        prop_assert_eq!(decode(&bytes, vec![piece; bytes.len()], limit), decode(&bytes, [], limit));
     }
 
     /// As above, but most of it passes the header checks.
@@ -295,6 +268,6 @@ proptest! {
             }
             bytes.extend(frame(opcode | if fin { 0x80 } else { 0 }, &payload));
         }
-        prop_assert_eq!(decode(&bytes, &vec![piece; bytes.len()], 100), decode(&bytes, &[], 100));
+        prop_assert_eq!(decode(&bytes, vec![piece; bytes.len()], 100), decode(&bytes, [], 100));
     }
 }

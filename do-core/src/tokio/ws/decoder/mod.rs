@@ -132,7 +132,7 @@ impl Decoder {
     }
 
     /// Bytes that are reserved for payloads.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(super) fn reserved(&self) -> usize {
         self.pending.as_ref().map_or(0, |pending| {
             let message = match &pending.message {
@@ -327,7 +327,7 @@ impl Header {
             }
             126 => {
                 let Some((len, rest)) = rest.split_first_chunk::<2>() else { return Ok(None) };
-                (u64::from(checked_len(u16::from_be_bytes(*len), 126)?), rest)
+                (checked_len(u16::from_be_bytes(*len).into(), 126)?, rest)
             }
             127 => {
                 let Some((len, rest)) = rest.split_first_chunk::<8>() else { return Ok(None) };
@@ -476,5 +476,7 @@ fn incomplete(bytes: &[u8]) -> usize {
     0
 }
 
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,59 @@
+//! The decoder against any bytes: it never panics, splits do not matter, and memory follows what arrived.
+
+use super::{Decoder, Incoming, Input, ProtocolError};
+
+pub(super) type Outcome = (Vec<Incoming>, Option<ProtocolError>);
+
+/// Feeds the bytes in the given pieces, the last of which is what is left, up to the first Close or fault.
+pub(super) fn decode(bytes: &[u8], pieces: impl IntoIterator<Item = usize>, limit: usize) -> Outcome {
+    let mut decoder = Decoder::default();
+    let mut bytes = bytes.to_vec();
+    let (mut rest, mut fed, mut events) = (&mut bytes[..], 0, Vec::new());
+    let mut pieces = pieces.into_iter().filter(|piece| *piece > 0);
+    while !rest.is_empty() {
+        let len = pieces.next().unwrap_or(rest.len()).min(rest.len());
+        let (piece, after) = rest.split_at_mut(len);
+        (rest, fed) = (after, fed + len);
+        let mut input = Input::new(piece);
+        loop {
+            match decoder.decode(&mut input, limit) {
+                Ok(Some(close @ Incoming::Close(_))) => {
+                    events.push(close);
+                    return (events, None);
+                }
+                Ok(Some(event)) => events.push(event),
+                Ok(None) => break,
+                Err(error) => return (events, Some(error)),
+            }
+        }
+        assert!(input.0.is_empty(), "bytes are left over");
+        assert!(decoder.reserved() <= 2 * fed + 64, "{} bytes reserved for {fed}", decoder.reserved());
+    }
+    (events, None)
+}
+
+/// One input: the length of the pieces, the limit of a message (times 16), then what a client sends.
+///
+/// # Panics
+/// When the decoder does something wrong.
+pub(crate) fn check(data: &[u8]) {
+    let [piece, limit, bytes @ ..] = data else { return };
+    let limit = usize::from(*limit) * 16;
+    let whole = decode(bytes, [], limit);
+    let split = decode(bytes, std::iter::repeat(usize::from(*piece).max(1)), limit);
+    assert_eq!(whole, split, "splits matter");
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_input_of_the_corpus_passes() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/ws");
+        let mut count = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            super::check(&std::fs::read(entry.unwrap().path()).unwrap());
+            count += 1;
+        }
+        assert!(count >= 12, "{count} inputs in {folder}");
+    }
+}
