@@ -190,6 +190,12 @@ impl Server {
         assert_eq!(self.logged(&["evicted"]), times);
     }
 
+    /// How many files and connections it has open.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn open_files(&self) -> usize {
+        entries(&PathBuf::from(format!("/proc/{}/fd", self.child.id().expect("it runs")))).len()
+    }
+
     /// Asks it to end, as a service manager does.
     pub(crate) fn terminate(&self) {
         let id = self.child.id().expect("it runs");

@@ -12,5 +12,6 @@ mod crash;
 mod folder;
 mod http;
 mod process;
+mod room;
 mod watch;
 mod ws;

@@ -157,6 +157,25 @@ async fn a_text_ping_is_answered_while_the_room_sleeps_and_a_json_ping_wakes_it(
 }
 
 #[tokio::test]
+async fn what_comes_with_the_handshake_is_not_lost() {
+    let place = Place::new();
+    let server = place.start().await;
+    let host = server.address.to_string();
+    let mut headers = vec![("host", host.as_str())];
+    headers.extend(HANDSHAKE);
+    let mut bytes = request("GET", "/ws", &headers, "").into_bytes();
+    bytes.extend(b"\x81\x84\0\0\0\0ping\x89\x80\0\0\0\0");
+    let mut http = Http::connect(server.address).await;
+    http.send(&bytes).await.unwrap();
+    assert_eq!(within("the handshake", http.answer("GET")).await.unwrap().status, 101);
+    let hello = within("the greeting", http.frame()).await.unwrap();
+    assert_eq!(hello, (0x81, br#"{"type":"hello","editors":1,"recent":[]}"#.to_vec()));
+    let mut answers = [http.frame().await.unwrap(), http.frame().await.unwrap()];
+    answers.sort();
+    assert_eq!(answers, [(0x81, b"pong".to_vec()), (0x8a, Vec::new())]);
+}
+
+#[tokio::test]
 async fn malformed_messages_are_survived() {
     let place = Place::new();
     let server = place.start().await;
@@ -323,6 +342,8 @@ async fn two_hundred_who_vanish_are_counted_out() {
     let place = Place::new();
     let server = place.start().await;
     let (mut watcher, _) = Editor::join(&server).await;
+    #[cfg(target_os = "linux")]
+    let before = server.open_files();
     let mut crowd = Vec::new();
     for n in 2..=201 {
         let mut editor = raw_editor(&server).await;
@@ -341,6 +362,8 @@ async fn two_hundred_who_vanish_are_counted_out() {
         count = left["editors"].as_u64().unwrap();
     }
     assert_eq!(count, 1);
+    #[cfg(target_os = "linux")]
+    eventually("their connections are closed", || server.open_files() <= before).await;
     let (_last, hello) = Editor::join(&server).await;
     assert_eq!(hello["editors"], 2);
     assert_eq!(watcher.next().await, editors(2));
