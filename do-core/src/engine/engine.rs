@@ -137,9 +137,7 @@ impl Engine {
             let message = format!("{most} requests wait for this object already");
             return reply.send(Err(Error::new(ErrorKind::Overloaded, message)));
         }
-        if place.live.is_none() && place.inbox.is_empty() && name.is_some() {
-            place.name = name;
-        }
+        place.reached_by(name);
         self.deliver(index, Event::Fetch(request, reply));
     }
 
@@ -456,9 +454,7 @@ impl Engine {
                 place.listed = None;
                 if !place.alarm_queued {
                     place.alarm_queued = true;
-                    if place.live.is_none() && place.inbox.is_empty() {
-                        place.name = place.alarm_name.clone();
-                    }
+                    place.reached_by(place.alarm_name.clone());
                     self.deliver(index, Event::Alarm);
                 }
             }

@@ -193,7 +193,6 @@ impl Engine {
         }
         if let Some(live) = place.live.take() {
             tracing::debug!(object = %live.core.id, sockets = place.sockets.len(), "evicted");
-            place.name = None; // A9: the next instance is known by how it is reached
             live.core.die();
             drop_quietly(live.instance);
         }

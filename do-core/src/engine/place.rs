@@ -141,6 +141,15 @@ impl Place {
         }
     }
 
+    /// An event is about to be queued that reaches the object by `name`. The first one of an instance decides
+    /// (rule A9); one without a name is told the old name as long as sockets tie the instances together.
+    pub(super) fn reached_by(&mut self, name: Option<ObjectName>) {
+        let first = self.live.is_none() && self.inbox.is_empty();
+        if first && (name.is_some() || self.sockets.len() == 0) {
+            self.name = name;
+        }
+    }
+
     /// Why the object stays in memory (rule B3); empty when it is idle.
     pub(super) fn why_awake(&self) -> Vec<&'static str> {
         let Some(live) = &self.live else { return Vec::new() };
