@@ -14,7 +14,7 @@ use std::{
 /// One thing to do. Times are in ms, alarms relative to now.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Step {
+pub(crate) enum Step {
     /// Which instance this is.
     Instance,
     /// The name and the id that the object sees.
@@ -77,9 +77,9 @@ pub enum Step {
 
 #[derive(Debug, thiserror::Error)]
 #[error("the probe was told to fail")]
-pub struct ProbeError;
+pub(crate) struct ProbeError;
 
-pub struct Probe<S: ObjectState>(Rc<Inner<S>>);
+pub(crate) struct Probe<S: ObjectState>(Rc<Inner<S>>);
 
 struct Inner<S> {
     state: S,
