@@ -84,15 +84,22 @@ impl Shared {
 
 /// Work that a turn asked for beside its own.
 pub(super) enum Spawn {
-    Background { work: LocalFuture<()>, parent: u64 },
-    Gate { work: LocalFuture<Result<(), Failure>>, parent: u64, depth: usize },
+    Background { work: LocalFuture<()>, within: Within },
+    Gate(GateWork),
 }
 
-/// The turn that is running.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Turn {
-    pub(super) task: u64,
-    /// How deep in gates the task is.
+/// What is to run behind a gate.
+pub(super) struct GateWork {
+    pub(super) work: LocalFuture<Result<(), Failure>>,
+    /// Where it was asked for.
+    pub(super) within: Within,
+}
+
+/// The gate that a task belongs to: it is the gate's work, or was spawned by it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Within {
+    pub(super) gate: Option<u64>,
+    /// How deep in gates that is.
     pub(super) depth: usize,
 }
 
@@ -114,7 +121,8 @@ pub(crate) struct Core {
     pub(super) alarm_ended: Cell<Option<RunEnd>>,
     /// Whether the alarm was touched in its run before this turn: a turn that is undone undoes its touch.
     touched_before: Cell<bool>,
-    turn: Cell<Option<Turn>>,
+    /// Set while a turn runs.
+    turn: Cell<Option<Within>>,
     now: Cell<Timestamp>,
     /// Why the instance must go, once the turn is over.
     fault: RefCell<Option<Error>>,
@@ -153,7 +161,7 @@ impl Core {
 
     // ---- driven by the engine
 
-    pub(super) fn begin_turn(&self, turn: Turn) {
+    pub(super) fn begin_turn(&self, turn: Within) {
         self.turn.set(Some(turn));
         self.touched_before.set(self.alarm.borrow().is_touched());
         self.now.set(self.now.get().max(self.shared.clock.now())); // never back within an instance
@@ -215,7 +223,7 @@ impl Core {
         key
     }
 
-    fn in_turn(&self) -> Result<Turn, Error> {
+    fn in_turn(&self) -> Result<Within, Error> {
         if self.dead.get() {
             return Err(Error::new(ErrorKind::Reset, "this instance of the object is gone"));
         }
@@ -317,8 +325,8 @@ impl Core {
 
     pub(crate) fn wait_until(&self, work: impl Future<Output = ()> + 'static) {
         match self.in_turn() {
-            Ok(Turn { task: parent, .. }) => {
-                self.spawned.borrow_mut().push(Spawn::Background { work: Box::pin(work), parent });
+            Ok(within) => {
+                self.spawned.borrow_mut().push(Spawn::Background { work: Box::pin(work), within });
             }
             Err(error) => tracing::warn!(object = ?self.id, %error, "wait_until: the work is dropped"),
         }
@@ -344,12 +352,12 @@ impl Core {
                 self.fault(Error::new(ErrorKind::Reset, message));
                 None
             }
-            Ok(Turn { task: parent, depth }) => {
+            Ok(within) => {
                 let work = Box::pin(async move {
                     filled.put(work.await?);
                     Ok(())
                 });
-                self.spawned.borrow_mut().push(Spawn::Gate { work, parent, depth: depth + 1 });
+                self.spawned.borrow_mut().push(Spawn::Gate(GateWork { work, within }));
                 None
             }
         };

@@ -5,7 +5,7 @@ use super::{
     alarm::Begin,
     class::{Class, LocalFuture, SocketSeed},
     clock::Clock,
-    core::{Due, Shared},
+    core::{Due, Shared, Within},
     events::{Event, Reply},
     gate::Output,
     place::{Live, ObjectKey, Outcome, Place, Task, TaskKind},
@@ -366,7 +366,8 @@ impl Engine {
     fn start_task(&mut self, index: u32, kind: TaskKind, future: LocalFuture<Outcome>) {
         let serial = self.shared.next_serial();
         let waker = TaskWaker::new(&self.shared.ready, TaskKey { object: index, task: serial });
-        self.turn(index, Task { serial, kind, future, waker, depth: 0, gate: None, started: false });
+        let within = Within::default();
+        self.turn(index, Task { serial, kind, future, waker, within, started: false });
     }
 
     fn run_task(&mut self, key: TaskKey) {
@@ -390,10 +391,17 @@ impl Engine {
     /// Goes on after a gate's end: with the next that waits, or with what was woken meanwhile and may run now.
     fn gate_may_have_opened(&mut self, index: u32) {
         let Some((_, live)) = self.live(index) else { return };
-        if live.gates.is_empty()
-            && let Some((work, depth)) = live.waiting_gates.pop_front()
-        {
-            return self.start_gate(index, work, depth);
+        let next = match live.gates.last() {
+            None => live.waiting_gates.pop_front(),
+            // What the work of the open gate asked for comes next, or it would wait for itself.
+            open => live
+                .waiting_gates
+                .iter()
+                .position(|w| w.within.gate.as_ref() == open)
+                .and_then(|i| live.waiting_gates.remove(i)),
+        };
+        if let Some(next) = next {
+            return self.start_gate(index, next);
         }
         let deferred = std::mem::take(&mut live.deferred);
         for task in deferred {

@@ -3,7 +3,7 @@
 use super::{
     Engine, Storage,
     alarm::RunEnd,
-    core::{Core, Due, Turn},
+    core::{Core, Due, Within},
     events::Event,
     gate::Output,
     place::{Live, TaskKind},
@@ -38,7 +38,7 @@ impl Engine {
             Rc::clone(self.classes.get(usize::from(key.class)).ok_or_else(|| {
                 Error::new(crate::ErrorKind::NotFound, "the object's class is not registered")
             })?);
-        let made = run_in_turn(&core, Turn { task: 0, depth: 0 }, || class.make(Rc::clone(&core)));
+        let made = run_in_turn(&core, Within::default(), || class.make(Rc::clone(&core)));
         let made = made.and_then(|made| made.map_err(Error::from));
         let instance = match made {
             Ok(instance) => instance,

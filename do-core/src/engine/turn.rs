@@ -4,7 +4,7 @@ use super::{
     Engine,
     alarm::RunEnd,
     class::LocalFuture,
-    core::{Core, Due, Spawn, Turn},
+    core::{Core, Due, GateWork, Spawn, Within},
     gate::Output,
     place::{Live, Outcome, Task, TaskKind},
     ready::{TaskKey, TaskWaker},
@@ -41,7 +41,7 @@ pub(crate) fn hold_body(held: impl FnOnce() -> Held) -> bool {
 }
 
 /// Runs application code as a turn of `core`. A panic is an error with its text.
-pub(super) fn run_in_turn<T>(core: &Rc<Core>, turn: Turn, code: impl FnOnce() -> T) -> Result<T, Error> {
+pub(super) fn run_in_turn<T>(core: &Rc<Core>, turn: Within, code: impl FnOnce() -> T) -> Result<T, Error> {
     core.begin_turn(turn);
     CURRENT.set(Some(Rc::clone(core)));
     let result = catch_unwind(AssertUnwindSafe(code));
@@ -85,7 +85,7 @@ impl Engine {
         let first = !std::mem::replace(&mut task.started, true);
         task.waker.polling();
         let waker = task.waker.waker();
-        let turn = Turn { task: task.serial, depth: task.depth };
+        let turn = if live.is_held_by(task.within.gate) { task.within } else { Within::default() };
         let poll = run_in_turn(&core, turn, || task.future.as_mut().poll(&mut Context::from_waker(&waker)));
         let unfinished = match poll {
             Err(panic) => {
@@ -166,20 +166,20 @@ impl Engine {
             }
             for spawn in spawned {
                 match spawn {
-                    Spawn::Background { work, parent } => {
+                    Spawn::Background { work, within } => {
                         let future = Box::pin(async move {
                             work.await;
                             Outcome::Done(Ok(()))
                         });
                         let serial = self.shared.next_serial();
-                        self.add_task(index, serial, TaskKind::Background, future, parent, 0);
+                        self.add_task(index, serial, TaskKind::Background, future, within);
                     }
-                    Spawn::Gate { work, parent, depth } => {
+                    Spawn::Gate(gate) => {
                         let Some((_, live)) = self.live(index) else { return };
-                        if live.gates.last().is_none_or(|gate| *gate == parent) {
-                            self.start_gate(index, work, depth);
+                        if live.gates.is_empty() || live.gates.last() == gate.within.gate.as_ref() {
+                            self.start_gate(index, gate);
                         } else {
-                            live.waiting_gates.push_back((work, depth));
+                            live.waiting_gates.push_back(gate);
                         }
                     }
                 }
@@ -188,14 +188,16 @@ impl Engine {
     }
 
     /// Closes a gate and makes its task, which alone runs until it ends.
-    pub(super) fn start_gate(&mut self, index: u32, work: LocalFuture<Result<(), Failure>>, depth: usize) {
+    pub(super) fn start_gate(&mut self, index: u32, gate: GateWork) {
+        let GateWork { work, within } = gate;
         let serial = self.shared.next_serial();
         let timer = self.shared.after(limits::BLOCK_CONCURRENCY, Due::Gate { object: index, task: serial });
         let future = Box::pin(async move { Outcome::Done(work.await) });
         if let Some((_, live)) = self.live(index) {
             live.gates.push(serial);
         }
-        self.add_task(index, serial, TaskKind::Gate(timer), future, 0, depth);
+        let within = Within { gate: Some(serial), depth: within.depth + 1 };
+        self.add_task(index, serial, TaskKind::Gate(timer), future, within);
     }
 
     fn add_task(
@@ -204,14 +206,12 @@ impl Engine {
         serial: u64,
         kind: TaskKind,
         future: LocalFuture<Outcome>,
-        parent: u64,
-        depth: usize,
+        within: Within,
     ) {
         let key = TaskKey { object: index, task: serial };
         let waker = TaskWaker::new(&self.shared.ready, key);
         if let Some((_, live)) = self.live(index) {
-            let gate = live.gates.last().copied().filter(|gate| *gate == parent);
-            live.tasks.insert(serial, Task { serial, kind, future, waker, depth, gate, started: false });
+            live.tasks.insert(serial, Task { serial, kind, future, waker, within, started: false });
             self.shared.ready.push(key);
         }
     }
