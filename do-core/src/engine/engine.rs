@@ -44,6 +44,9 @@ pub(crate) struct Ports {
     pub(crate) seed: u64,
 }
 
+/// Rounds of one poll. Events that only follow from each other are done within a few.
+const ROUNDS: usize = 16;
+
 /// How an object's database is opened.
 pub(crate) type OpenStorage = Box<dyn Fn(&ObjectKey) -> Result<Rc<dyn Storage>, Error>>;
 
@@ -192,9 +195,10 @@ impl Engine {
         self.deliver(key.object, event);
     }
 
-    /// Does everything that can be done now.
+    /// Does what can be done now. An object that keeps itself busy does not keep the driver from its other work:
+    /// after some rounds the driver is woken for the rest.
     pub(crate) fn poll(&mut self) {
-        loop {
+        for _ in 0..ROUNDS {
             self.shared.elapsed.set(self.shared.clock.elapsed());
             let mut busy = self.fire_timers();
             busy |= self.fire_alarms();
@@ -213,6 +217,7 @@ impl Engine {
                 return;
             }
         }
+        self.shared.ready.wake_driver();
     }
 
     /// When [`poll`](Self::poll) has something to do again, in monotonic time, if nothing else happens.
