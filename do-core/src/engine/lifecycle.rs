@@ -7,7 +7,7 @@ use super::{
     events::Event,
     gate::Output,
     place::{Live, TaskKind},
-    turn::{drop_quietly, run_in_turn},
+    turn::{cut_off, run_in_turn},
 };
 use crate::{Error, ObjectId};
 use std::{
@@ -45,7 +45,7 @@ impl Engine {
             Err(error) => {
                 core.die();
                 storage.rollback();
-                drop_quietly(std::mem::take(&mut *core.spawned.borrow_mut()));
+                cut_off(core.spawned.take());
                 return Err(error);
             }
         };
@@ -123,12 +123,10 @@ impl Engine {
                 Event::Message(..) | Event::Closed(..) | Event::Failed(..) => {}
             }
         }
-        drop_quietly((
-            remains,
-            live.waiting_gates,
-            live.instance,
-            std::mem::take(&mut *live.core.spawned.borrow_mut()),
-        ));
+        cut_off(remains);
+        cut_off(live.waiting_gates);
+        cut_off(live.core.spawned.take());
+        cut_off([live.instance]); // the last: the handlers had shares of it
         self.drop_sockets(index);
         if alarm_ran {
             self.alarm_run_lost(index, &*live.storage);
@@ -194,7 +192,7 @@ impl Engine {
         if let Some(live) = place.live.take() {
             tracing::debug!(object = %live.core.id, sockets = place.sockets.len(), "evicted");
             live.core.die();
-            drop_quietly(live.instance);
+            cut_off([live.instance]);
         }
         self.forget_if_possible(index);
     }

@@ -13,7 +13,7 @@ use super::{
 use crate::{Error, ErrorKind, Failure, Response, body::Held, limits};
 use std::{
     any::Any,
-    cell::RefCell,
+    cell::{Cell, RefCell},
     panic::{AssertUnwindSafe, catch_unwind},
     rc::Rc,
     sync::{
@@ -24,6 +24,8 @@ use std::{
 };
 
 thread_local! {
+    /// Instances are being thrown away: what they were writing is cut off, not finished.
+    static CUTTING_OFF: Cell<bool> = const { Cell::new(false) };
     /// The instance whose turn runs on this thread. Bodies and stubs have no state of their own to ask.
     static CURRENT: RefCell<Option<Rc<Core>>> = const { RefCell::new(None) };
 }
@@ -55,6 +57,18 @@ pub(super) fn run_in_turn<T>(core: &Rc<Core>, turn: Within, code: impl FnOnce() 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("(no text)")
+}
+
+/// Whether a body whose writer goes now was cut off.
+pub(crate) fn is_cutting_off() -> bool {
+    CUTTING_OFF.get() || std::thread::panicking()
+}
+
+/// Drops what is left of an instance, piece by piece: were two of them to panic in one drop, the process would end.
+pub(super) fn cut_off<T>(remains: impl IntoIterator<Item = T>) {
+    CUTTING_OFF.set(true);
+    remains.into_iter().for_each(drop_quietly);
+    CUTTING_OFF.set(false);
 }
 
 /// Drops application values, whose destructors may panic too.

@@ -236,7 +236,7 @@ async fn b8_work_spawned_in_a_gate_runs_with_it() {
     let call = rig.begin("x", json!([{"gate_over_background": work}]));
     rig.settle().await;
     rig.pass_in_steps(30, 5).await;
-    assert_eq!(join(call).await.unwrap(), json!([[7, [null, null, [null, 2], 3]]]));
+    assert_eq!(join(call).await.unwrap(), json!([[7, [null, null, [null, 1], 2]]]));
     assert_eq!(rig.why_awake("x").await, Some(vec![]));
 }
 
@@ -508,7 +508,7 @@ async fn destructors_that_use_the_state_and_panic_harm_nobody_else() {
     }
     rig.settle().await;
     let log = rig.last("log", json!([{"sql": "SELECT line FROM log ORDER BY line"}])).await;
-    assert_eq!(log, json!(["Reset", "Reset", "Reset", "Reset", "Reset", "Reset"]));
+    assert_eq!(log, json!(["Reset", "Reset", "Reset", "Reset", "Reset", "Reset", "ok"]));
     assert!(get("/wait").now_or_never().is_none());
 }
 
