@@ -11,6 +11,7 @@ use super::{
     place::{Live, ObjectKey, Outcome, Place, Task, TaskKind},
     ready::{TaskKey, TaskWaker},
     sockets::{SocketCell, SocketTable},
+    turn::cut_off,
 };
 use crate::{
     AlarmInfo, Close, CloseFrame, Error, ErrorKind, Failure, Message, ObjectName, Request, Timestamp, limits,
@@ -46,6 +47,17 @@ pub(crate) struct Ports {
 
 /// Rounds of one poll. Events that only follow from each other are done within a few.
 const ROUNDS: usize = 16;
+
+/// The driver stops: what is under way is cut off.
+impl Drop for Engine {
+    fn drop(&mut self) {
+        for live in self.places.drain().filter_map(|place| place.live) {
+            cut_off(live.tasks);
+            cut_off(live.waiting_gates);
+            cut_off([live.instance]);
+        }
+    }
+}
 
 /// How an object's database is opened.
 pub(crate) type OpenStorage = Box<dyn Fn(&ObjectKey) -> Result<Rc<dyn Storage>, Error>>;

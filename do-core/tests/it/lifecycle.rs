@@ -521,3 +521,15 @@ async fn an_object_that_never_rests_does_not_starve_the_others() {
     assert_eq!(rig.run("x", json!([{"add": 1}])).await.unwrap(), json!([1]));
     join(spinning).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_host_that_is_dropped_cuts_bodies_and_callers_off() {
+    let mut rig = Rig::new();
+    let response = soon(rig.stub("x").fetch(request(&json!(["open", {"chunk": "part"}])))).await.unwrap();
+    let (stub, waiting) = (rig.stub("x"), rig.begin("x", json!([{"sleep": 1_000}])));
+    rig.settle().await;
+    rig.stop();
+    assert_eq!(soon(response.into_body().text(100)).await.unwrap_err().kind(), ErrorKind::Reset);
+    assert_eq!(join(waiting).await.unwrap_err().kind(), ErrorKind::Reset);
+    assert_eq!(ask(&stub, json!([])).await.unwrap_err().kind(), ErrorKind::Shutdown);
+}

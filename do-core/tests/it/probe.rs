@@ -31,6 +31,8 @@ pub(crate) enum Step {
     Note(String),
     Log,
     Sleep(u64),
+    /// Reads the number in SQL, awaits storage alone or a pause as well, and writes it back plus one.
+    Increment(Option<u64>),
     /// Gives way to everything else until the number in memory is at least this.
     SpinUntil(i64),
     SetAlarm(i64),
@@ -204,6 +206,16 @@ impl<S: ObjectState> Inner<S> {
         Ok(match step {
             Step::Sleep(ms) => {
                 state.sleep(Duration::from_millis(ms)).await;
+                Value::Null
+            }
+            Step::Increment(pause) => {
+                let n = state.sql().scalar::<i64>("SELECT n FROM n", ())?.unwrap_or(0);
+                state.alarms().get().await?;
+                if let Some(ms) = pause {
+                    state.sleep(Duration::from_millis(ms)).await;
+                }
+                state.sql().exec("DELETE FROM n", ())?;
+                state.sql().exec("INSERT INTO n VALUES (?)", (n + 1,))?;
                 Value::Null
             }
             Step::SpinUntil(n) => {
