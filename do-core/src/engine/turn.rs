@@ -155,7 +155,7 @@ impl Engine {
             self.index_before_commit(index, at)?;
             alarm = Some(at);
         }
-        let dirty = core.storage.is_dirty();
+        let dirty = core.storage.is_dirty() || core.gate.borrow().awaits_open();
         core.storage.commit()?;
         if dirty {
             let mut gate = core.gate.borrow_mut();
