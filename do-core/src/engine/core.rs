@@ -121,6 +121,7 @@ pub(crate) struct Core {
     pub(super) alarm_ended: Cell<Option<RunEnd>>,
     /// Whether the alarm was touched in its run before this turn: a turn that is undone undoes its touch.
     touched_before: Cell<bool>,
+    pub(super) rolled_back: Cell<bool>,
     /// Set while a turn runs.
     turn: Cell<Option<Within>>,
     now: Cell<Timestamp>,
@@ -152,6 +153,7 @@ impl Core {
             alarm_changed: Cell::new(false),
             alarm_ended: Cell::new(None),
             touched_before: Cell::new(false),
+            rolled_back: Cell::new(false),
             turn: Cell::new(None),
             now,
             fault: RefCell::new(None),
@@ -171,8 +173,9 @@ impl Core {
         self.turn.set(None);
     }
 
-    /// Undoes what the turn wrote.
+    /// Undoes what the turn wrote. The instance must go: what it sent since then may never leave.
     pub(super) fn roll_back(&self) {
+        self.rolled_back.set(true);
         self.storage.rollback();
         self.alarm.borrow_mut().restore_touched(self.touched_before.get());
     }
@@ -416,17 +419,19 @@ impl<T> Slot<T> {
     }
 }
 
-/// A sleep of an object.
+/// A sleep of an object. One of no time, too, lets other events in (rule C2).
 pub(crate) struct Sleep {
     core: Rc<Core>,
     until: Duration,
     timer: Option<TimerId>,
+    /// It keeps the object awake.
+    pending: bool,
 }
 
 impl Sleep {
     pub(crate) fn new(core: Rc<Core>, duration: Duration) -> Self {
         let until = core.shared.elapsed.get().saturating_add(duration);
-        Self { core, until, timer: None }
+        Self { core, until, timer: None, pending: false }
     }
 }
 
@@ -435,19 +440,28 @@ impl Future for Sleep {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
-        if this.core.shared.elapsed.get() >= this.until {
-            return Poll::Ready(());
-        }
         let wake = Due::Wake(cx.waker().clone());
         let mut timers = this.core.shared.timers.borrow_mut();
-        match this.timer {
-            Some(timer) => timers.replace(timer, wake),
-            None => {
-                this.timer = Some(timers.insert(this.until, wake));
-                this.core.sleeping.set(this.core.sleeping.get() + 1);
-            }
+        let Some(timer) = this.timer else {
+            this.timer = Some(timers.insert(this.until, wake));
+            this.pending = true;
+            this.core.sleeping.set(this.core.sleeping.get() + 1);
+            return Poll::Pending;
+        };
+        if timers.replace(timer, wake) {
+            return Poll::Pending;
         }
-        Poll::Pending
+        drop(timers);
+        this.over();
+        Poll::Ready(())
+    }
+}
+
+impl Sleep {
+    fn over(&mut self) {
+        if std::mem::take(&mut self.pending) {
+            self.core.sleeping.set(self.core.sleeping.get() - 1);
+        }
     }
 }
 
@@ -455,7 +469,7 @@ impl Drop for Sleep {
     fn drop(&mut self) {
         if let Some(timer) = self.timer {
             self.core.shared.timers.borrow_mut().remove(timer);
-            self.core.sleeping.set(self.core.sleeping.get() - 1);
         }
+        self.over();
     }
 }

@@ -155,7 +155,8 @@ impl Engine {
             self.index_before_commit(index, at)?;
             alarm = Some(at);
         }
-        let dirty = core.storage.is_dirty() || core.gate.borrow().awaits_open();
+        let discarded = core.gate.borrow().awaits_open() && !core.rolled_back.get();
+        let dirty = core.storage.is_dirty() || discarded;
         core.storage.commit()?;
         if dirty {
             let mut gate = core.gate.borrow_mut();
