@@ -5,13 +5,13 @@ use super::{
     alarm::Begin,
     class::{Class, LocalFuture, SocketSeed},
     clock::Clock,
-    core::{Due, Shared},
+    core::{Due, Shared, Within},
     events::{Event, Reply},
     gate::Output,
     place::{Live, ObjectKey, Outcome, Place, Task, TaskKind},
     ready::{TaskKey, TaskWaker},
     sockets::{SocketCell, SocketTable},
-    turn::drop_quietly,
+    turn::cut_off,
 };
 use crate::{
     AlarmInfo, Close, CloseFrame, Error, ErrorKind, Failure, Message, ObjectName, Request, Timestamp, limits,
@@ -43,6 +43,20 @@ pub(crate) struct Ports {
     pub(crate) transport: Rc<dyn Transport>,
     pub(crate) ready: Arc<ReadyQueue>,
     pub(crate) seed: u64,
+}
+
+/// Rounds of one poll. Events that only follow from each other are done within a few.
+const ROUNDS: usize = 16;
+
+/// The driver stops: what is under way is cut off.
+impl Drop for Engine {
+    fn drop(&mut self) {
+        for live in self.places.drain().filter_map(|place| place.live) {
+            cut_off(live.tasks);
+            cut_off(live.waiting_gates);
+            cut_off([live.instance]);
+        }
+    }
 }
 
 /// How an object's database is opened.
@@ -84,9 +98,6 @@ pub(crate) struct Engine {
     /// No new work is taken.
     draining: bool,
 }
-
-/// Rounds of one [`Engine::poll`].
-const ROUNDS: usize = 32;
 
 /// The ports that are not shared with objects.
 pub(super) struct PortsLeft {
@@ -142,9 +153,7 @@ impl Engine {
             let message = format!("{most} requests wait for this object already");
             return reply.send(Err(Error::new(ErrorKind::Overloaded, message)));
         }
-        if place.live.is_none() && place.inbox.is_empty() && name.is_some() {
-            place.name = name;
-        }
+        place.reached_by(name);
         self.deliver(index, Event::Fetch(request, reply));
     }
 
@@ -199,8 +208,8 @@ impl Engine {
         self.deliver(key.object, event);
     }
 
-    /// Does what can be done now, up to a number of rounds: tasks that wake themselves without end must not keep
-    /// the driver from the network. What is left has woken the driver.
+    /// Does what can be done now. An object that keeps itself busy does not keep the driver from its other work:
+    /// after some rounds the driver is woken for the rest.
     pub(crate) fn poll(&mut self) {
         for _ in 0..ROUNDS {
             self.shared.elapsed.set(self.shared.clock.elapsed());
@@ -221,6 +230,7 @@ impl Engine {
                 return;
             }
         }
+        self.shared.ready.wake_driver();
     }
 
     /// When [`poll`](Self::poll) has something to do again, in monotonic time, if nothing else happens.
@@ -255,13 +265,6 @@ impl Engine {
                 transport.finish(socket.conn());
                 socket.lost();
             }
-        }
-    }
-
-    /// Drops all instances; nothing may be asked of the engine after it.
-    pub(crate) fn stop(&mut self) {
-        for place in self.places.drain() {
-            drop_quietly(place);
         }
     }
 
@@ -385,7 +388,8 @@ impl Engine {
     fn start_task(&mut self, index: u32, kind: TaskKind, future: LocalFuture<Outcome>) {
         let serial = self.shared.next_serial();
         let waker = TaskWaker::new(&self.shared.ready, TaskKey { object: index, task: serial });
-        self.turn(index, Task { serial, kind, future, waker, depth: 0, gate: None, started: false });
+        let within = Within::default();
+        self.turn(index, Task { serial, kind, future, waker, within, started: false });
     }
 
     fn run_task(&mut self, key: TaskKey) {
@@ -409,10 +413,17 @@ impl Engine {
     /// Goes on after a gate's end: with the next that waits, or with what was woken meanwhile and may run now.
     fn gate_may_have_opened(&mut self, index: u32) {
         let Some((_, live)) = self.live(index) else { return };
-        if live.gates.is_empty()
-            && let Some((work, depth)) = live.waiting_gates.pop_front()
-        {
-            return self.start_gate(index, work, depth);
+        let next = match live.gates.last() {
+            None => live.waiting_gates.pop_front(),
+            // What the work of the open gate asked for comes next, or it would wait for itself.
+            open => live
+                .waiting_gates
+                .iter()
+                .position(|w| w.within.gate.as_ref() == open)
+                .and_then(|i| live.waiting_gates.remove(i)),
+        };
+        if let Some(next) = next {
+            return self.start_gate(index, next);
         }
         let deferred = std::mem::take(&mut live.deferred);
         for task in deferred {
@@ -477,9 +488,7 @@ impl Engine {
                 place.listed = None;
                 if !place.alarm_queued {
                     place.alarm_queued = true;
-                    if place.live.is_none() && place.inbox.is_empty() {
-                        place.name = place.alarm_name.clone();
-                    }
+                    place.reached_by(place.alarm_name.clone());
                     self.deliver(index, Event::Alarm);
                 }
             }

@@ -3,11 +3,11 @@
 use super::{
     Engine, Storage,
     alarm::RunEnd,
-    core::{Core, Due, Turn},
+    core::{Core, Due, Within},
     events::Event,
     gate::Output,
     place::{Live, TaskKind},
-    turn::{drop_quietly, run_in_turn},
+    turn::{cut_off, run_in_turn},
 };
 use crate::{Error, ObjectId};
 use std::{
@@ -38,14 +38,14 @@ impl Engine {
             Rc::clone(self.classes.get(usize::from(key.class)).ok_or_else(|| {
                 Error::new(crate::ErrorKind::NotFound, "the object's class is not registered")
             })?);
-        let made = run_in_turn(&core, Turn { task: 0, depth: 0 }, || class.make(Rc::clone(&core)));
+        let made = run_in_turn(&core, Within::default(), || class.make(Rc::clone(&core)));
         let made = made.and_then(|made| made.map_err(Error::from));
         let instance = match made {
             Ok(instance) => instance,
             Err(error) => {
                 core.die();
                 storage.rollback();
-                drop_quietly(std::mem::take(&mut *core.spawned.borrow_mut()));
+                cut_off(core.spawned.take());
                 return Err(error);
             }
         };
@@ -123,12 +123,10 @@ impl Engine {
                 Event::Message(..) | Event::Closed(..) | Event::Failed(..) => {}
             }
         }
-        drop_quietly((
-            remains,
-            live.waiting_gates,
-            live.instance,
-            std::mem::take(&mut *live.core.spawned.borrow_mut()),
-        ));
+        cut_off(remains);
+        cut_off(live.waiting_gates);
+        cut_off(live.core.spawned.take());
+        cut_off([live.instance]); // the last: the handlers had shares of it
         self.drop_sockets(index);
         if alarm_ran {
             self.alarm_run_lost(index, &*live.storage);
@@ -194,9 +192,8 @@ impl Engine {
         }
         if let Some(live) = place.live.take() {
             tracing::debug!(object = %live.core.id, sockets = place.sockets.len(), "evicted");
-            place.name = None; // A9: the next instance is known by how it is reached
             live.core.die();
-            drop_quietly(live.instance);
+            cut_off([live.instance]);
         }
         self.forget_if_possible(index);
     }

@@ -170,7 +170,6 @@ impl Shard {
         // Whatever ends this thread, callers must get an answer.
         let _closer = Closer(Arc::clone(&self.queue));
         self.work();
-        self.engine.stop();
     }
 
     fn work(&mut self) {
