@@ -248,6 +248,7 @@ impl Engine {
                 }
                 transport.finish(socket.conn());
                 socket.lost();
+                socket.told();
             }
         }
     }
@@ -351,10 +352,12 @@ impl Engine {
                 (TaskKind::Message(cell), done(work))
             }
             Event::Closed(cell, close) => {
+                cell.told();
                 let work = instance.close(seed(&cell), close.clone());
                 (TaskKind::Closed(cell, close), done(work))
             }
             Event::Failed(cell, error, frame) => {
+                cell.told();
                 // Behind what the handlers of earlier messages have sent.
                 live.core.push(Output::Failure(Rc::clone(&cell), frame));
                 let work = instance.error(seed(&cell), error);

@@ -35,6 +35,9 @@ struct State {
     lost: bool,
     /// Its close or error event was made: nothing more may come of it.
     ended: bool,
+    /// That event was delivered, or never will be. Until then the object does not see the end, which may have
+    /// arrived behind messages that still wait.
+    told: bool,
 }
 
 /// Messages of one socket that may wait in the object before its connection is read no further.
@@ -62,13 +65,20 @@ impl SocketCell {
         self.auto_response_at.get()
     }
 
-    /// D17: closing when one side said so, closed when both did or the connection is gone.
+    /// D16, D17: closing when one side said so or the peer broke the protocol, closed when both said so or the
+    /// connection is gone.
     pub(crate) fn ready_state(&self) -> ReadyState {
         match self.state.get() {
+            State { told: false, own_close: false, .. } => ReadyState::Open,
+            State { told: false, .. } => ReadyState::Closing,
             State { lost: true, .. } | State { own_close: true, peer_close: true, .. } => ReadyState::Closed,
-            State { own_close: false, peer_close: false, .. } => ReadyState::Open,
             _ => ReadyState::Closing,
         }
+    }
+
+    /// Its close or error event is delivered.
+    pub(super) fn told(&self) {
+        self.update(|s| s.told = true);
     }
 
     pub(crate) fn buffered(&self, transport: &dyn Transport) -> u64 {
@@ -181,6 +191,7 @@ impl SocketCell {
     /// The object was reset: the connection ends at once and nobody is told (rule D25).
     pub(super) fn drop_connection(&self, transport: &dyn Transport) {
         self.lost();
+        self.told();
         transport.abort(self.conn);
     }
 
