@@ -22,14 +22,14 @@ use tokio::{
 use tokio_tungstenite::{WebSocketStream, tungstenite};
 
 /// Awaits what a real connection or thread does, with a limit that only a fault reaches.
-pub async fn within<T>(what: impl Future<Output = T>) -> T {
+pub(crate) async fn within<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(10), what).await.expect("nothing happened within 10 s")
 }
 
 /// What a test wants its object to do. The defaults accept with the tags and the attachment of the query, echo
 /// messages, and write everything down.
 #[allow(async_fn_in_trait)]
-pub trait Hooks: Sized + 'static {
+pub(crate) trait Hooks: Sized + 'static {
     fn new(_probe: &Probe<Self>) -> Result<()> {
         Ok(())
     }
@@ -59,10 +59,10 @@ pub trait Hooks: Sized + 'static {
 }
 
 /// The defaults.
-pub struct Plain;
+pub(crate) struct Plain;
 impl Hooks for Plain {}
 
-pub fn show(message: &Message) -> String {
+pub(crate) fn show(message: &Message) -> String {
     match message {
         Message::Text(text) if text.len() > 100 => format!("text of {} bytes", text.len()),
         Message::Text(text) => format!("{text:?}"),
@@ -70,30 +70,30 @@ pub fn show(message: &Message) -> String {
     }
 }
 
-pub fn closed(close: &Close) -> String {
+pub(crate) fn closed(close: &Close) -> String {
     format!("close {} {:?} {}", close.code, close.reason, if close.was_clean { "clean" } else { "lost" })
 }
 
 /// What the object logs when the connection is lost.
-pub const LOST: &str = r#"close 1006 "WebSocket disconnected without sending Close frame." lost"#;
+pub(crate) const LOST: &str = r#"close 1006 "WebSocket disconnected without sending Close frame." lost"#;
 
 type Log = mpsc::UnboundedSender<String>;
 static LOGS: Mutex<Option<HashMap<String, Log>>> = Mutex::new(None);
 static RIGS: AtomicU64 = AtomicU64::new(0);
 
-pub struct Probe<H> {
-    pub state: HostState,
+pub(crate) struct Probe<H> {
+    pub(crate) state: HostState,
     log: Log,
     hooks: PhantomData<H>,
 }
 
 impl<H> Probe<H> {
-    pub fn log(&self, line: impl Into<String>) {
+    pub(crate) fn log(&self, line: impl Into<String>) {
         let _ = self.log.send(line.into());
     }
 
     /// Accepts with what the query says: `?tag=a&tag=b&attach=x`.
-    pub fn accept(&self, request: &Request) -> Result<Response> {
+    pub(crate) fn accept(&self, request: &Request) -> Result<Response> {
         let mut with = Accept::new();
         for (key, value) in
             request.uri().query().unwrap_or_default().split('&').filter_map(|p| p.split_once('='))
@@ -140,11 +140,11 @@ impl<H: Hooks> DurableObject<HostState> for Probe<H> {
 }
 
 /// A served host over a directory of its own. The first segment of a path names the object.
-pub struct Rig {
-    pub host: Option<Host>,
-    pub clock: ManualClock,
-    pub addr: SocketAddr,
-    pub dir: std::sync::Arc<tempfile::TempDir>,
+pub(crate) struct Rig {
+    pub(crate) host: Option<Host>,
+    pub(crate) clock: ManualClock,
+    pub(crate) addr: SocketAddr,
+    pub(crate) dir: std::sync::Arc<tempfile::TempDir>,
     log: mpsc::UnboundedReceiver<String>,
 }
 
@@ -153,15 +153,15 @@ pub struct Rig {
 const KERNEL_BYTES: u32 = 4 * 1_024;
 
 impl Rig {
-    pub async fn start<H: Hooks>() -> Self {
+    pub(crate) async fn start<H: Hooks>() -> Self {
         Self::with::<H>(|builder| builder).await
     }
 
-    pub async fn with<H: Hooks>(change: impl FnOnce(Builder) -> Builder) -> Self {
+    pub(crate) async fn with<H: Hooks>(change: impl FnOnce(Builder) -> Builder) -> Self {
         Self::over::<H>(std::sync::Arc::new(tempfile::tempdir().unwrap()), change).await
     }
 
-    pub async fn over<H: Hooks>(
+    pub(crate) async fn over<H: Hooks>(
         dir: std::sync::Arc<tempfile::TempDir>,
         change: impl FnOnce(Builder) -> Builder,
     ) -> Self {
@@ -180,84 +180,84 @@ impl Rig {
         Self { host: Some(host), clock, addr, dir, log }
     }
 
-    pub fn host(&self) -> &Host {
+    pub(crate) fn host(&self) -> &Host {
         self.host.as_ref().unwrap()
     }
 
-    pub fn objects(&self) -> HostNamespace {
+    pub(crate) fn objects(&self) -> HostNamespace {
         self.host().namespace("PROBE").unwrap()
     }
 
     /// The next thing that an object wrote down.
-    pub async fn logged(&mut self) -> String {
+    pub(crate) async fn logged(&mut self) -> String {
         within(self.log.recv()).await.unwrap()
     }
 
     /// The next things, as a whole.
-    pub async fn expect<const N: usize>(&mut self, lines: [&str; N]) {
+    pub(crate) async fn expect<const N: usize>(&mut self, lines: [&str; N]) {
         for line in lines {
             assert_eq!(self.logged().await, line);
         }
     }
 
-    pub fn nothing_logged(&mut self) {
+    pub(crate) fn nothing_logged(&mut self) {
         assert_eq!(self.log.try_recv().ok(), None);
     }
 
     /// Why the object is awake, once the shard has done all that it could do before.
-    pub async fn awake(&self, name: &str) -> Option<Vec<&'static str>> {
+    pub(crate) async fn awake(&self, name: &str) -> Option<Vec<&'static str>> {
         let id = self.objects().id_of(&ObjectName::new(name).unwrap()).unwrap();
         within(self.objects().why_awake(&id)).await.unwrap()
     }
 
     /// Lets virtual time pass, after what is under way and before what comes.
-    pub async fn pass(&self, seconds: u64) {
+    pub(crate) async fn pass(&self, seconds: u64) {
         self.awake("anything").await;
         self.clock.advance(Duration::from_secs(seconds));
         self.awake("anything").await;
     }
 
     /// Lets an idle object leave memory.
-    pub async fn evict(&self, name: &str) {
+    pub(crate) async fn evict(&self, name: &str) {
         self.pass(10).await;
         assert_eq!(self.awake(name).await, None, "it is still awake");
     }
 
-    pub async fn fetch(&self, path: &str) -> Result<Response, Error> {
+    pub(crate) async fn fetch(&self, path: &str) -> Result<Response, Error> {
         let name = path.split(['/', '?']).next().unwrap();
         let request =
             http::Request::builder().uri(format!("http://host/{path}")).body(Body::empty()).unwrap();
         within(self.objects().named(name).unwrap().fetch(request)).await
     }
 
-    pub async fn text(&self, path: &str) -> String {
+    pub(crate) async fn text(&self, path: &str) -> String {
         within(self.fetch(path).await.unwrap().into_body().text(1_000_000)).await.unwrap()
     }
 
     /// A connection that shows every frame.
-    pub async fn raw(&self, path: &str) -> Raw {
+    pub(crate) async fn raw(&self, path: &str) -> Raw {
         Raw::open(self.addr, path, None).await
     }
 
     /// One whose peer can send little before it must wait for a reader.
-    pub async fn narrow(&self, path: &str) -> Raw {
+    pub(crate) async fn narrow(&self, path: &str) -> Raw {
         Raw::open(self.addr, path, Some(KERNEL_BYTES)).await
     }
 
     /// An ordinary client.
-    pub async fn client(&self, path: &str) -> WebSocketStream<TcpStream> {
+    pub(crate) async fn client(&self, path: &str) -> WebSocketStream<TcpStream> {
         let stream = within(TcpStream::connect(self.addr)).await.unwrap();
         let url = format!("ws://{}/{path}", self.addr);
         within(tokio_tungstenite::client_async(url, stream)).await.unwrap().0
     }
 
-    pub async fn shutdown(&mut self, grace: Duration) -> Result<(), Error> {
+    pub(crate) async fn shutdown(&mut self, grace: Duration) -> Result<(), Error> {
         within(self.host.take().unwrap().shutdown(grace)).await
     }
 }
 
 /// Serves the way an application does.
-pub fn serve(host: &Host, listener: TcpListener) {
+pub(crate) fn serve(host: &Host, listener: TcpListener) {
     host.serve(listener, async |request: Request, env: HostEnv| {
         let name = request.uri().path().split('/').nth(1).unwrap_or_default();
         let object = env.namespace("PROBE")?.named(ObjectName::new(name)?)?;
@@ -267,7 +267,7 @@ pub fn serve(host: &Host, listener: TcpListener) {
 
 /// What a [`Raw`] client receives.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Got {
+pub(crate) enum Got {
     Text(String),
     Binary(Vec<u8>),
     Pong(Vec<u8>),
@@ -278,27 +278,27 @@ pub enum Got {
     Reset,
 }
 
-pub fn text(text: &str) -> Got {
+pub(crate) fn text(text: &str) -> Got {
     Got::Text(text.to_owned())
 }
 
-pub fn close(code: u16, reason: &str) -> Got {
+pub(crate) fn close(code: u16, reason: &str) -> Got {
     Got::Close(Some((code, reason.to_owned())))
 }
 
 /// A WebSocket client that sends what it is told, broken or not, and answers nothing by itself.
-pub struct Raw {
-    pub stream: TcpStream,
+pub(crate) struct Raw {
+    pub(crate) stream: TcpStream,
     input: VecDeque<u8>,
 }
 
-pub const TEXT: u8 = 0x81;
-pub const BINARY: u8 = 0x82;
-pub const CLOSE: u8 = 0x88;
-pub const PING: u8 = 0x89;
+pub(crate) const TEXT: u8 = 0x81;
+pub(crate) const BINARY: u8 = 0x82;
+pub(crate) const CLOSE: u8 = 0x88;
+pub(crate) const PING: u8 = 0x89;
 
 /// A frame of a client, masked with zeroes.
-pub fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![first];
     match payload.len() {
         len @ 0..=125 => frame.push(0x80 | u8::try_from(len).unwrap()),
@@ -317,7 +317,7 @@ pub fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 /// The head of a request that asks for a WebSocket.
-pub fn upgrade_head(path: &str) -> String {
+pub(crate) fn upgrade_head(path: &str) -> String {
     format!(
         "GET /{path} HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\n\
          sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
@@ -325,7 +325,7 @@ pub fn upgrade_head(path: &str) -> String {
 }
 
 impl Raw {
-    pub async fn connect(addr: SocketAddr, receive_buffer: Option<u32>) -> Self {
+    pub(crate) async fn connect(addr: SocketAddr, receive_buffer: Option<u32>) -> Self {
         let socket = TcpSocket::new_v4().unwrap();
         if let Some(bytes) = receive_buffer {
             socket.set_recv_buffer_size(bytes).unwrap();
@@ -343,20 +343,20 @@ impl Raw {
         raw
     }
 
-    pub async fn send(&mut self, bytes: &[u8]) {
+    pub(crate) async fn send(&mut self, bytes: &[u8]) {
         within(self.stream.write_all(bytes)).await.unwrap();
     }
 
-    pub async fn text(&mut self, text: &str) {
+    pub(crate) async fn text(&mut self, text: &str) {
         self.send(&frame(TEXT, text.as_bytes())).await;
     }
 
-    pub async fn close(&mut self, code: u16, reason: &str) {
+    pub(crate) async fn close(&mut self, code: u16, reason: &str) {
         self.send(&frame(CLOSE, &[&code.to_be_bytes(), reason.as_bytes()].concat())).await;
     }
 
     /// The head of the next HTTP response.
-    pub async fn head(&mut self) -> String {
+    pub(crate) async fn head(&mut self) -> String {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             head.push(self.byte().await.expect("the head of a response"));
@@ -376,7 +376,7 @@ impl Raw {
         Ok(self.input.pop_front().unwrap())
     }
 
-    pub async fn bytes(&mut self, count: usize) -> Result<Vec<u8>, Got> {
+    pub(crate) async fn bytes(&mut self, count: usize) -> Result<Vec<u8>, Got> {
         let mut bytes = Vec::with_capacity(count);
         while bytes.len() < count {
             bytes.push(self.byte().await?);
@@ -385,7 +385,7 @@ impl Raw {
     }
 
     /// The next frame or the end.
-    pub async fn next(&mut self) -> Got {
+    pub(crate) async fn next(&mut self) -> Got {
         self.frame().await.unwrap_or_else(|end| end)
     }
 
@@ -411,12 +411,12 @@ impl Raw {
     }
 
     /// Ends our direction only.
-    pub async fn half_close(&mut self) {
+    pub(crate) async fn half_close(&mut self) {
         within(self.stream.shutdown()).await.unwrap();
     }
 }
 
 /// A text of an ordinary client.
-pub fn words(text: &str) -> tungstenite::Message {
+pub(crate) fn words(text: &str) -> tungstenite::Message {
     tungstenite::Message::text(text)
 }
