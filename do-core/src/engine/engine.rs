@@ -67,6 +67,9 @@ pub(crate) enum SocketEvent {
     Lost,
 }
 
+/// Rounds of one [`Engine::poll`]: enough for what follows from one event, few enough for the others.
+const ROUNDS: usize = 64;
+
 /// See the [module](self).
 pub(crate) struct Engine {
     pub(super) shared: Rc<Shared>,
@@ -154,7 +157,7 @@ impl Engine {
                 if socket.is_open()
                     && let Some(answer) = place.sockets.auto_response(&message)
                 {
-                    if transport.fits(socket.conn(), answer.len()) {
+                    if socket.has_room(answer.len(), transport) {
                         transport.send(socket.conn(), &answer);
                     }
                     return socket.answered_automatically(shared.clock.now()); // D29: the object sleeps on
@@ -194,9 +197,10 @@ impl Engine {
         self.deliver(key.object, event);
     }
 
-    /// Does everything that can be done now.
-    pub(crate) fn poll(&mut self) {
-        loop {
+    /// Does what can be done now. True when more may be left: a task that wakes itself again and again must not
+    /// keep out what comes from outside.
+    pub(crate) fn poll(&mut self) -> bool {
+        for _ in 0..ROUNDS {
             self.shared.elapsed.set(self.shared.clock.elapsed());
             let mut busy = self.fire_timers();
             busy |= self.fire_alarms();
@@ -212,9 +216,10 @@ impl Engine {
                 self.run_place(index);
             }
             if !busy {
-                return;
+                return false;
             }
         }
+        true
     }
 
     /// When [`poll`](Self::poll) has something to do again, in monotonic time, if nothing else happens.

@@ -18,8 +18,10 @@ pub(crate) struct SocketCell {
     attachment: RefCell<Option<Box<[u8]>>>,
     auto_response_at: Cell<Option<Timestamp>>,
     state: Cell<State>,
-    /// Bytes behind the output gate.
+    /// Messages behind the output gate.
     gated: Cell<usize>,
+    /// Their bytes.
+    gated_bytes: Cell<usize>,
     /// Messages that arrived and whose handler has not ended.
     in_flight: Cell<u32>,
 }
@@ -82,7 +84,12 @@ impl SocketCell {
     }
 
     pub(crate) fn buffered(&self, transport: &dyn Transport) -> u64 {
-        (self.gated.get() + transport.buffered(self.conn)) as u64
+        (self.gated_bytes.get() + transport.buffered(self.conn)) as u64
+    }
+
+    /// Whether a message of that length may be sent.
+    pub(super) fn has_room(&self, bytes: usize, transport: &dyn Transport) -> bool {
+        transport.fits(self.conn, bytes, self.gated.get(), self.gated_bytes.get())
     }
 
     pub(super) fn conn(&self) -> ConnId {
@@ -108,10 +115,11 @@ impl SocketCell {
         if state.lost {
             return Ok(None);
         }
-        if !transport.fits(self.conn, self.gated.get() + message.len()) {
+        if !self.has_room(message.len(), transport) {
             return Err(Error::new(ErrorKind::Overloaded, "the peer reads too slowly: its outbox is full"));
         }
-        self.gated.set(self.gated.get() + message.len());
+        self.gated.set(self.gated.get() + 1);
+        self.gated_bytes.set(self.gated_bytes.get() + message.len());
         Ok(Some(Output::Send(Rc::clone(self), message)))
     }
 
@@ -127,7 +135,8 @@ impl SocketCell {
 
     /// A send passed the gate.
     pub(super) fn release_send(&self, message: &Message, transport: &dyn Transport) {
-        self.gated.set(self.gated.get().saturating_sub(message.len()));
+        self.gated.set(self.gated.get().saturating_sub(1));
+        self.gated_bytes.set(self.gated_bytes.get().saturating_sub(message.len()));
         if !self.state.get().lost {
             transport.send(self.conn, message);
         }
@@ -266,6 +275,7 @@ impl SocketTable {
             auto_response_at: Cell::default(),
             state: Cell::default(),
             gated: Cell::default(),
+            gated_bytes: Cell::default(),
             in_flight: Cell::default(),
         });
         let mut inner = self.inner.borrow_mut();

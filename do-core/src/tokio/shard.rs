@@ -168,7 +168,7 @@ impl Shard {
         let _closer = Closer(Arc::clone(&self.queue));
         loop {
             let (mut commands, idle) = self.take_inbound();
-            self.engine.poll();
+            let _ = self.engine.poll();
             for conn in std::mem::take(&mut self.conns) {
                 self.connections.poll(conn, &mut self.events);
             }
@@ -180,7 +180,7 @@ impl Shard {
                     return;
                 }
             }
-            self.engine.poll();
+            let more = self.engine.poll();
             while let Some(done) = self.delays.pop_due(self.clock.elapsed()) {
                 let _ = done.send(());
             }
@@ -188,7 +188,7 @@ impl Shard {
             if self.advance_shutdown() {
                 return;
             }
-            if idle {
+            if idle && !more {
                 self.park();
             }
         }

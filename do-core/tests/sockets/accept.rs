@@ -287,7 +287,13 @@ async fn d6_a_101_that_is_dropped_ends_in_a_close_1006_and_the_connection_goes_o
     }
     rig.expect(["new"]).await;
     rig.pass(10).await;
-    rig.expect(["new", LOST, LOST]).await; // it was idle for 10 s too
+    let mut lost = 0;
+    while lost < 2 {
+        match rig.logged().await.as_str() {
+            LOST => lost += 1,
+            other => assert_eq!(other, "new"), // it was idle for 10 s too
+        }
+    }
     assert_eq!(rig.text("a").await, "0");
     raw.send(b"GET /a HTTP/1.1\r\nhost: x\r\n\r\n").await;
     assert!(raw.head().await.starts_with("HTTP/1.1 200"));
