@@ -251,6 +251,11 @@ impl Rig {
         within(tokio_tungstenite::client_async(url, stream)).await.unwrap().0
     }
 
+    /// The handle to one object. It outlives the host.
+    pub(crate) fn host_stub(&self, name: &str) -> do_core::tokio::HostStub {
+        self.objects().named(name).unwrap()
+    }
+
     pub(crate) async fn shutdown(&mut self, grace: Duration) -> Result<(), Error> {
         within(self.host.take().unwrap().shutdown(grace)).await
     }
