@@ -172,6 +172,11 @@ impl Engine {
                 if !socket.peer_closed(transport) {
                     return;
                 }
+                if self.draining
+                    && let Some(Output::Close(_, frame)) = socket.answer(&close)
+                {
+                    socket.release_close(&frame, transport); // the object is not asked any more
+                }
                 Event::Closed(socket, close)
             }
             SocketEvent::Error(error, frame) => {

@@ -68,10 +68,12 @@ impl Host {
         self.tell(|| Command::Shutdown { grace });
         let threads = std::mem::take(&mut self.threads);
         let (done, joined) = tokio::sync::oneshot::channel();
-        std::thread::spawn(move || {
+        // Kept as a thread of the host: if this future is dropped, the drop still waits for all before the
+        // directory is free.
+        self.threads.push(std::thread::spawn(move || {
             let results: Vec<_> = threads.into_iter().map(JoinHandle::join).collect();
             let _ = done.send(results.iter().all(Result::is_ok));
-        });
+        }));
         let sound = joined.await.unwrap_or(false);
         self.serving.stop(grace).await;
         if sound {

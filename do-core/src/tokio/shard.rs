@@ -175,8 +175,9 @@ impl Shard {
             for (key, event) in std::mem::take(&mut self.events) {
                 self.engine.socket_event(key, socket_event(event));
             }
-            for command in commands.drain(..) {
+            while let Some(command) = commands.pop_front() {
                 if self.execute(command) {
+                    self.queue.lock().commands.append(&mut commands); // refused with all the others
                     return;
                 }
             }
