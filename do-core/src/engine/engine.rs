@@ -45,9 +45,6 @@ pub(crate) struct Ports {
     pub(crate) seed: u64,
 }
 
-/// Rounds of one poll. Events that only follow from each other are done within a few.
-const ROUNDS: usize = 16;
-
 /// The driver stops: what is under way is cut off.
 impl Drop for Engine {
     fn drop(&mut self) {
@@ -81,6 +78,9 @@ pub(crate) enum SocketEvent {
     /// The connection is gone.
     Lost,
 }
+
+/// Rounds of one [`Engine::poll`]: enough for what follows from one event, few enough for the others.
+const ROUNDS: usize = 64;
 
 /// See the [module](self).
 pub(crate) struct Engine {
@@ -168,7 +168,7 @@ impl Engine {
                 if socket.is_open()
                     && let Some(answer) = place.sockets.auto_response(&message)
                 {
-                    if transport.fits(socket.conn(), answer.len()) {
+                    if socket.has_room(answer.len(), transport) {
                         transport.send(socket.conn(), &answer);
                     }
                     return socket.answered_automatically(shared.clock.now()); // D29: the object sleeps on
@@ -182,6 +182,11 @@ impl Engine {
             SocketEvent::Close(close) => {
                 if !socket.peer_closed(transport) {
                     return;
+                }
+                if self.draining
+                    && let Some(Output::Close(_, frame)) = socket.answer(&close)
+                {
+                    socket.release_close(&frame, transport); // the object is not asked any more
                 }
                 Event::Closed(socket, close)
             }
@@ -208,9 +213,9 @@ impl Engine {
         self.deliver(key.object, event);
     }
 
-    /// Does what can be done now. An object that keeps itself busy does not keep the driver from its other work:
-    /// after some rounds the driver is woken for the rest.
-    pub(crate) fn poll(&mut self) {
+    /// Does what can be done now. True when more may be left: a task that wakes itself again and again must not
+    /// keep out what comes from outside.
+    pub(crate) fn poll(&mut self) -> bool {
         for _ in 0..ROUNDS {
             self.shared.elapsed.set(self.shared.clock.elapsed());
             let mut busy = self.fire_timers();
@@ -227,10 +232,10 @@ impl Engine {
                 self.run_place(index);
             }
             if !busy {
-                return;
+                return false;
             }
         }
-        self.shared.ready.wake_driver();
+        true
     }
 
     /// When [`poll`](Self::poll) has something to do again, in monotonic time, if nothing else happens.
@@ -264,6 +269,7 @@ impl Engine {
                 }
                 transport.finish(socket.conn());
                 socket.lost();
+                socket.told();
             }
         }
     }
@@ -371,10 +377,12 @@ impl Engine {
                 (TaskKind::Message(cell), done(work))
             }
             Event::Closed(cell, close) => {
+                cell.told();
                 let work = instance.close(seed(&cell), close.clone());
                 (TaskKind::Closed(cell, close), done(work))
             }
             Event::Failed(cell, error, frame) => {
+                cell.told();
                 // Behind what the handlers of earlier messages have sent.
                 live.core.push(Output::Failure(Rc::clone(&cell), frame));
                 let work = instance.error(seed(&cell), error);

@@ -13,7 +13,11 @@ use crate::{Error, ObjectId};
 use std::{
     collections::{BTreeMap, VecDeque},
     rc::Rc,
+    time::Duration,
 };
+
+/// The least time between two looks at an object that is busy: with an idle time of zero the looks would never end.
+const IDLE_CHECK: Duration = Duration::from_millis(100);
 
 impl Engine {
     /// Makes an instance for the event at the front of the inbox. On failure that event alone fails (rule B7).
@@ -187,7 +191,7 @@ impl Engine {
         let rest = (place.last_active + idle).saturating_sub(now);
         if !place.why_awake().is_empty() || !rest.is_zero() {
             place.idle_check = true;
-            self.shared.after(if rest.is_zero() { idle } else { rest }, Due::Idle(index));
+            self.shared.after(if rest.is_zero() { idle.max(IDLE_CHECK) } else { rest }, Due::Idle(index));
             return;
         }
         if let Some(live) = place.live.take() {

@@ -71,8 +71,9 @@ pub(crate) struct SocketKey {
 
 /// The network as the engine drives it. Nothing here blocks or calls back; a stale [`ConnId`] does nothing.
 pub(crate) trait Transport {
-    /// Whether `bytes` more fit the bounded outbox. An empty outbox takes a message of any length.
-    fn fits(&self, conn: ConnId, bytes: usize) -> bool;
+    /// Whether `bytes` more fit the bounded outbox, behind `gated` messages with `gated_bytes` that are on their
+    /// way to it. When nothing waits, a message of any length fits.
+    fn fits(&self, conn: ConnId, bytes: usize, gated: usize, gated_bytes: usize) -> bool;
 
     /// Queues a message.
     fn send(&self, conn: ConnId, message: &Message);

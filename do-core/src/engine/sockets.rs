@@ -18,8 +18,10 @@ pub(crate) struct SocketCell {
     attachment: RefCell<Option<Box<[u8]>>>,
     auto_response_at: Cell<Option<Timestamp>>,
     state: Cell<State>,
-    /// Bytes behind the output gate.
+    /// Messages behind the output gate.
     gated: Cell<usize>,
+    /// Their bytes.
+    gated_bytes: Cell<usize>,
     /// Messages that arrived and whose handler has not ended.
     in_flight: Cell<u32>,
 }
@@ -37,6 +39,9 @@ struct State {
     lost: bool,
     /// Its close or error event was made: nothing more may come of it.
     ended: bool,
+    /// That event was delivered, or never will be. Until then the object does not see the end, which may have
+    /// arrived behind messages that still wait.
+    told: bool,
 }
 
 /// Messages of one socket that may wait in the object before its connection is read no further.
@@ -64,17 +69,29 @@ impl SocketCell {
         self.auto_response_at.get()
     }
 
-    /// D17: closing when one side said so, closed when both did or the connection is gone.
+    /// D16, D17: closing when one side said so or the peer broke the protocol, closed when both said so or the
+    /// connection is gone.
     pub(crate) fn ready_state(&self) -> ReadyState {
         match self.state.get() {
+            State { told: false, own_close: false, .. } => ReadyState::Open,
+            State { told: false, .. } => ReadyState::Closing,
             State { lost: true, .. } | State { own_close: true, peer_close: true, .. } => ReadyState::Closed,
-            State { own_close: false, peer_close: false, .. } => ReadyState::Open,
             _ => ReadyState::Closing,
         }
     }
 
+    /// Its close or error event is delivered.
+    pub(super) fn told(&self) {
+        self.update(|s| s.told = true);
+    }
+
     pub(crate) fn buffered(&self, transport: &dyn Transport) -> u64 {
-        (self.gated.get() + transport.buffered(self.conn)) as u64
+        (self.gated_bytes.get() + transport.buffered(self.conn)) as u64
+    }
+
+    /// Whether a message of that length may be sent.
+    pub(super) fn has_room(&self, bytes: usize, transport: &dyn Transport) -> bool {
+        transport.fits(self.conn, bytes, self.gated.get(), self.gated_bytes.get())
     }
 
     pub(super) fn conn(&self) -> ConnId {
@@ -100,10 +117,11 @@ impl SocketCell {
         if state.lost {
             return Ok(None);
         }
-        if !transport.fits(self.conn, self.gated.get() + message.len()) {
+        if !self.has_room(message.len(), transport) {
             return Err(Error::new(ErrorKind::Overloaded, "the peer reads too slowly: its outbox is full"));
         }
-        self.gated.set(self.gated.get() + message.len());
+        self.gated.set(self.gated.get() + 1);
+        self.gated_bytes.set(self.gated_bytes.get() + message.len());
         Ok(Some(Output::Send(Rc::clone(self), message)))
     }
 
@@ -119,7 +137,8 @@ impl SocketCell {
 
     /// A send passed the gate.
     pub(super) fn release_send(&self, message: &Message, transport: &dyn Transport) {
-        self.gated.set(self.gated.get().saturating_sub(message.len()));
+        self.gated.set(self.gated.get().saturating_sub(1));
+        self.gated_bytes.set(self.gated_bytes.get().saturating_sub(message.len()));
         if !self.state.get().lost {
             transport.send(self.conn, message);
         }
@@ -184,6 +203,7 @@ impl SocketCell {
     /// The object was reset: the connection ends at once and nobody is told (rule D25).
     pub(super) fn drop_connection(&self, transport: &dyn Transport) {
         self.lost();
+        self.told();
         transport.abort(self.conn);
     }
 
@@ -258,6 +278,7 @@ impl SocketTable {
             auto_response_at: Cell::default(),
             state: Cell::default(),
             gated: Cell::default(),
+            gated_bytes: Cell::default(),
             in_flight: Cell::default(),
         });
         let mut inner = self.inner.borrow_mut();

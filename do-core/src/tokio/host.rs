@@ -23,7 +23,7 @@ pub struct Host {
     threads: Vec<JoinHandle<()>>,
     pub(super) serving: Serving,
     // After the threads: the directory is free once nobody writes there.
-    lock: Arc<DirLock>,
+    _lock: DirLock,
 }
 
 impl Host {
@@ -38,7 +38,7 @@ impl Host {
         lock: DirLock,
         serving: Serving,
     ) -> Self {
-        Self { shared, threads, serving, lock: Arc::new(lock) }
+        Self { shared, threads, serving, _lock: lock }
     }
 
     /// The way to its namespaces and variables, from anywhere.
@@ -68,12 +68,12 @@ impl Host {
         self.tell(|| Command::Shutdown { grace });
         let threads = std::mem::take(&mut self.threads);
         let (done, joined) = tokio::sync::oneshot::channel();
-        let lock = Arc::clone(&self.lock);
-        std::thread::spawn(move || {
-            let _lock = lock; // held until the threads have ended, also when nobody waits for it
+        // Kept as a thread of the host: if this future is dropped, the drop still waits for all before the
+        // directory is free.
+        self.threads.push(std::thread::spawn(move || {
             let results: Vec<_> = threads.into_iter().map(JoinHandle::join).collect();
             let _ = done.send(results.iter().all(Result::is_ok));
-        });
+        }));
         let sound = joined.await.unwrap_or(false);
         self.serving.stop(grace).await;
         if sound {

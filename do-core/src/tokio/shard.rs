@@ -8,7 +8,10 @@ use crate::{
 use std::{
     collections::VecDeque,
     rc::Rc,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread::{self, Thread},
     time::{Duration, Instant},
 };
@@ -42,6 +45,9 @@ pub(super) enum Command {
 pub(super) struct ShardQueue {
     inbound: Mutex<Inbound>,
     thread: OnceLock<Thread>,
+    /// There may be something to do. The thread's own token does not tell: whatever parks the thread inside a
+    /// handler takes it.
+    woken: AtomicBool,
 }
 
 #[derive(Default)]
@@ -57,7 +63,7 @@ const COMMANDS_MAX: usize = 65_536;
 
 impl ShardQueue {
     pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { inbound: Mutex::default(), thread: OnceLock::new() })
+        Arc::new(Self { inbound: Mutex::default(), thread: OnceLock::new(), woken: AtomicBool::new(false) })
     }
 
     fn lock(&self) -> MutexGuard<'_, Inbound> {
@@ -93,6 +99,7 @@ impl ShardQueue {
     }
 
     pub(super) fn wake(&self) {
+        self.woken.store(true, Ordering::Release);
         if let Some(thread) = self.thread.get() {
             thread.unpark();
         }
@@ -115,8 +122,11 @@ enum Phase {
     Closing(Instant),
 }
 
-/// Commands that are handed to the engine before it works on them.
-const COMMANDS_AT_ONCE: usize = 256;
+/// Events or commands that are handed to the engine before it works on them.
+const AT_ONCE: usize = 128;
+
+/// How long a shard sleeps at most while something is due at some time.
+const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
 /// Below this, delays are not worth a sweep.
 const DELAYS_MIN: usize = 1_024;
@@ -174,23 +184,13 @@ impl Shard {
 
     fn work(&mut self) {
         loop {
-            let (mut commands, idle) = self.take_inbound();
+            let (commands, idle) = self.take_inbound();
             self.engine.poll();
-            for conn in std::mem::take(&mut self.conns) {
-                self.connections.poll(conn, &mut self.events);
+            self.network();
+            if self.commands(commands) {
+                return;
             }
-            for (key, event) in std::mem::take(&mut self.events) {
-                self.engine.socket_event(key, socket_event(event));
-            }
-            for (number, command) in commands.drain(..).enumerate() {
-                if self.execute(command) {
-                    return;
-                }
-                if number % COMMANDS_AT_ONCE == COMMANDS_AT_ONCE - 1 {
-                    self.engine.poll(); // so that a burst is not refused by an object that keeps up
-                }
-            }
-            self.engine.poll();
+            let more = self.engine.poll();
             while let Some(done) = self.delays.pop_due(self.clock.elapsed()) {
                 let _ = done.send(());
             }
@@ -198,10 +198,44 @@ impl Shard {
             if self.advance_shutdown() {
                 return;
             }
-            if idle {
+            if idle && !more {
                 self.park();
             }
         }
+    }
+
+    /// Hands what arrived on the connections to the engine. Every so often the answers leave: a peer that sends
+    /// much at once is not to be taken for one that reads nothing.
+    fn network(&mut self) {
+        let mut handed = 0_usize;
+        for conn in std::mem::take(&mut self.conns) {
+            self.connections.poll(conn, &mut self.events);
+            for (key, event) in self.events.drain(..) {
+                self.engine.socket_event(key, socket_event(event));
+                handed += 1;
+                if handed.is_multiple_of(AT_ONCE) {
+                    self.engine.poll();
+                    self.connections.flush();
+                }
+            }
+        }
+    }
+
+    /// Executes what other threads ask. True when the shard must end.
+    fn commands(&mut self, mut commands: VecDeque<Command>) -> bool {
+        let mut executed = 0_usize;
+        while let Some(command) = commands.pop_front() {
+            if self.execute(command) {
+                self.queue.lock().commands.append(&mut commands); // refused with all the others
+                return true;
+            }
+            executed += 1;
+            if executed.is_multiple_of(AT_ONCE) {
+                self.engine.poll(); // so that a burst is not refused by an object that keeps up
+                self.connections.flush();
+            }
+        }
+        false
     }
 
     fn take_inbound(&mut self) -> (VecDeque<Command>, bool) {
@@ -254,13 +288,18 @@ impl Shard {
     #[allow(clippy::disallowed_methods)] // as above
     fn park(&self) {
         let virtual_deadline = [self.engine.next_deadline(), self.delays.next()].into_iter().flatten().min();
-        let wait = virtual_deadline.and_then(|until| self.clock.real_wait(until));
+        // A sleeping machine or a step of its wall clock makes alarms due earlier than the monotonic time says.
+        let wait =
+            virtual_deadline.and_then(|until| self.clock.real_wait(until)).map(|wait| wait.min(LOOK_AGAIN));
         let shutdown = match self.phase {
             Phase::Running => None,
             Phase::Draining(until) | Phase::Closing(until) => {
                 Some(until.saturating_duration_since(Instant::now()))
             }
         };
+        if self.queue.woken.swap(false, Ordering::AcqRel) {
+            return;
+        }
         match [wait, shutdown].into_iter().flatten().min() {
             Some(wait) => thread::park_timeout(wait),
             None => thread::park(),

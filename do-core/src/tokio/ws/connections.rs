@@ -168,8 +168,9 @@ impl Connections {
 
 impl Transport for Connections {
     /// The frames themselves count with about 32 bytes each. True for a stale id.
-    fn fits(&self, conn: ConnId, bytes: usize) -> bool {
-        self.with(conn, |conn| conn.outbox().fits(bytes, self.limits.outbox_bytes)).unwrap_or(true)
+    fn fits(&self, conn: ConnId, bytes: usize, gated: usize, gated_bytes: usize) -> bool {
+        let bound = self.limits.outbox_bytes;
+        self.with(conn, |conn| conn.outbox().fits(bytes, gated, gated_bytes, bound)).unwrap_or(true)
     }
 
     /// After a Close, after `finish` or on a broken connection it does nothing.
@@ -204,9 +205,12 @@ impl Transport for Connections {
         }
     }
 
+    /// What was sent before still leaves, as far as the connection takes it at once (rule C4).
     fn abort(&self, conn: ConnId) {
         let dropped = self.table.borrow_mut().remove(conn);
-        drop(dropped);
+        if let Some(mut conn) = dropped {
+            conn.flush();
+        }
     }
 
     fn is_connecting(&self, conn: ConnId) -> bool {

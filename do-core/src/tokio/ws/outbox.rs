@@ -43,14 +43,15 @@ impl Outbox {
         self.bytes
     }
 
-    /// Whether `more` bytes fit a bound in bytes. Each frame counts with what it costs to keep, so that many
-    /// small messages keep the bound too. A message of any length fits when no other waits.
-    pub(super) fn fits(&self, more: usize, bound: usize) -> bool {
-        if self.bytes == 0 {
+    /// Whether `more` bytes fit a bound in bytes, behind `gated` messages with `gated_bytes` that are not here
+    /// yet. Each frame counts with what it costs to keep, so that many small messages keep the bound too. A
+    /// message of any length fits when no other waits.
+    pub(super) fn fits(&self, more: usize, gated: usize, gated_bytes: usize, bound: usize) -> bool {
+        if self.bytes == 0 && gated == 0 {
             return true;
         }
-        let kept = self.frames.len().saturating_mul(size_of::<Bytes>());
-        self.bytes.saturating_add(kept).saturating_add(more) <= bound
+        let kept = self.frames.len().saturating_add(gated).saturating_mul(size_of::<Bytes>());
+        [self.bytes, gated_bytes, more].into_iter().fold(kept, usize::saturating_add) <= bound
     }
 
     /// Queues a message or a Close frame.
@@ -235,12 +236,14 @@ mod tests {
     fn the_bound_counts_frames_too_and_any_message_fits_alone() {
         let mut outbox = Outbox::default();
         outbox.push_pong("pong".into());
-        assert!(outbox.fits(1_000_000, 100));
+        assert!(outbox.fits(1_000_000, 0, 0, 100));
         outbox.push("x".into());
-        assert!(!outbox.fits(1_000_000, 100));
-        assert!(outbox.fits(100 - 1 - 2 * size_of::<Bytes>(), 100));
-        assert!(!outbox.fits(100 - 2 * size_of::<Bytes>(), 100));
+        assert!(!outbox.fits(1_000_000, 0, 0, 100));
+        assert!(outbox.fits(100 - 1 - 2 * size_of::<Bytes>(), 0, 0, 100));
+        assert!(!outbox.fits(100 - 2 * size_of::<Bytes>(), 0, 0, 100));
         outbox.clear();
-        assert!(outbox.fits(1_000_000, 100));
+        assert!(outbox.fits(1_000_000, 0, 0, 100));
+        assert!(!outbox.fits(1_000_000, 1, 0, 100));
+        assert!(!outbox.fits(50, 1, 50, 100));
     }
 }

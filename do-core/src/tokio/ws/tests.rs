@@ -466,7 +466,7 @@ async fn a_close_that_was_sent_before_the_reset_is_not_lost() {
     // The peer is gone and answers what we write by a reset.
     drop(stream);
     while shard.conns.is_writable(id) {
-        assert!(shard.conns.fits(id, 100), "the reset never comes");
+        assert!(shard.conns.fits(id, 100, 0, 0), "the reset never comes");
         shard.conns.send(id, &Message::text("into the void"));
         shard.conns.flush();
         tokio::task::yield_now().await;
@@ -486,7 +486,7 @@ async fn a_slow_reader_fills_its_own_outbox_only() {
     let mut quick = shard.open().await;
     let (id, other) = (shard.ids[0], shard.ids[1]);
     let mut sent = 0_u32;
-    while shard.conns.fits(id, 65_536) {
+    while shard.conns.fits(id, 65_536, 0, 0) {
         let mut content = vec![b'.'; 65_536];
         content[..4].copy_from_slice(&sent.to_be_bytes());
         shard.conns.send(id, &Message::binary(content));
@@ -495,7 +495,7 @@ async fn a_slow_reader_fills_its_own_outbox_only() {
         assert!(sent < 10_000, "the operating system takes everything");
     }
     assert!(shard.conns.buffered(id) <= limits.outbox_bytes);
-    assert!(shard.conns.fits(other, 65_536));
+    assert!(shard.conns.fits(other, 65_536, 0, 0));
     assert_eq!(shard.conns.buffered(other), 0);
     quick.write_all(&frame(0x81, b"hi")).await.unwrap();
     assert_eq!(shard.during(receive(&mut quick)).await.unwrap(), (0x81, b"hi".to_vec()));
@@ -506,7 +506,7 @@ async fn a_slow_reader_fills_its_own_outbox_only() {
         assert_eq!((first, &payload[..4], payload.len()), (0x82, &n.to_be_bytes()[..], 65_536));
     }
     shard.until(|shard| !shard.conns.pending_output()).await;
-    assert!(shard.conns.fits(id, 100 * 1_024 * 1_024), "an empty outbox takes any message");
+    assert!(shard.conns.fits(id, 100 * 1_024 * 1_024, 0, 0), "an empty outbox takes any message");
 }
 
 #[tokio::test]
@@ -582,7 +582,7 @@ async fn stale_ids_are_harmless_and_places_are_used_again() {
     shard.conns.set_paused(stale, true);
     shard.conns.poll(stale, &mut events);
     assert!(events.is_empty());
-    assert_eq!((shard.conns.fits(stale, usize::MAX), shard.conns.buffered(stale)), (true, 0));
+    assert_eq!((shard.conns.fits(stale, usize::MAX, 0, 0), shard.conns.buffered(stale)), (true, 0));
     shard.conns.flush();
     second.write_all(&frame(0x81, b"alive")).await.unwrap();
     assert_eq!(shard.during(receive(&mut second)).await.unwrap(), (0x81, b"alive".to_vec()));
