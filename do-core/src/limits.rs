@@ -51,6 +51,9 @@ pub const ALARM_BACKOFF: Duration = Duration::from_secs(2);
 /// Longest delay between retries of an alarm (rule E8).
 pub const ALARM_BACKOFF_CAP: Duration = Duration::from_secs(1_024);
 
+/// An alarm's handler may run this long; then the run has failed (rule E7).
+pub const ALARM_WALL: Duration = Duration::from_secs(15 * 60);
+
 /// Largest time an alarm takes, in ms since the epoch: the end of the year 2189 (rule E1).
 pub const ALARM_MAX_MS: i64 = 6_942_758_399_999;
 
@@ -77,6 +80,10 @@ pub const SQL_EXPRESSION_DEPTH: usize = 100;
 
 /// Most arguments of an SQL function (rule F15; production).
 pub const SQL_FUNCTION_ARGUMENTS: usize = 32;
+
+/// Largest result that `exec` collects, in bytes. No rule of the platform, whose limit is the isolate's memory;
+/// `for_each` has none.
+pub const SQL_RESULT_BYTES: usize = 64 * 1_024 * 1_024;
 
 /// Longest string, blob or row in SQL, in bytes (rule F16; production).
 pub const SQL_VALUE_BYTES: usize = 2_000_000;

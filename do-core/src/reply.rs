@@ -42,7 +42,8 @@ pub fn status(code: StatusCode) -> Response {
 }
 
 /// What an error of a stub is to an HTTP client: its kind as a status, without what only the operator should
-/// read. The text of [`ErrorKind::Invalid`] and [`ErrorKind::Limit`] is passed on; it speaks of the request.
+/// read. The text of [`ErrorKind::Invalid`] and [`ErrorKind::Limit`] is passed on; it speaks of the request. An error
+/// that [came out of the object](Error::is_remote) is 500 whatever its kind, unless it says overloaded or late.
 ///
 /// | kind | status |
 /// |---|---|
@@ -54,6 +55,9 @@ pub fn status(code: StatusCode) -> Response {
 /// | any other | 500 |
 pub fn error(error: &Error) -> Response {
     let (code, message) = match error.kind() {
+        ErrorKind::Invalid | ErrorKind::Limit | ErrorKind::NotFound if error.is_remote() => {
+            (StatusCode::INTERNAL_SERVER_ERROR, "internal error".to_owned())
+        }
         ErrorKind::Invalid => (StatusCode::BAD_REQUEST, error.to_string()),
         ErrorKind::Limit => (StatusCode::PAYLOAD_TOO_LARGE, error.to_string()),
         ErrorKind::NotFound => (StatusCode::NOT_FOUND, "not found".to_owned()),

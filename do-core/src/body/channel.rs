@@ -21,7 +21,7 @@ struct State {
     queue: VecDeque<Bytes>,
     /// Written in turns whose commit is not durable yet; with each, whether it has a [`Held`] of its own or
     /// only stands behind one that has.
-    held: VecDeque<(Bytes, bool)>,
+    held: VecDeque<(Written, bool)>,
     /// Bytes in both queues.
     queued: usize,
     max: usize,
@@ -32,6 +32,13 @@ struct State {
     failed: Option<Error>,
     reader: Option<Waker>,
     watchers: Vec<Waker>,
+}
+
+/// What a handler does to a body.
+enum Written {
+    Chunk(Bytes),
+    /// The sender was dropped: the body is complete.
+    End,
 }
 
 type Shared = Arc<Mutex<State>>;
@@ -73,7 +80,7 @@ impl BodySender {
         #[cfg(not(all(feature = "tokio", not(target_arch = "wasm32"))))]
         let own_hold = false;
         if own_hold || !state.held.is_empty() {
-            state.held.push_back((chunk, own_hold));
+            state.held.push_back((Written::Chunk(chunk), own_hold));
         } else {
             state.queue.push_back(chunk);
             wake(state);
@@ -120,14 +127,23 @@ fn wake(mut state: MutexGuard<'_, State>) {
 impl Drop for BodySender {
     fn drop(&mut self) {
         let mut state = lock(&self.0);
-        state.sender_gone = true;
         #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
-        if crate::engine::is_cutting_off() && state.failed.is_none() {
+        let own_hold = if crate::engine::is_cutting_off() {
             // The reader must not take what it has for the whole.
-            state.failed =
-                Some(Error::new(ErrorKind::Reset, "the object went away while it wrote this body"));
+            let cut_off = || Error::new(ErrorKind::Reset, "the object went away while it wrote this body");
+            state.failed.get_or_insert_with(cut_off);
+            false
+        } else {
+            crate::engine::hold_body(|| Held(Arc::clone(&self.0)))
+        };
+        #[cfg(not(all(feature = "tokio", not(target_arch = "wasm32"))))]
+        let own_hold = false;
+        if own_hold || !state.held.is_empty() {
+            state.held.push_back((Written::End, own_hold));
+        } else {
+            state.sender_gone = true;
+            wake(state);
         }
-        wake(state);
     }
 }
 
@@ -193,8 +209,11 @@ pub(crate) struct Held(Shared);
 impl Held {
     pub(crate) fn release(self) {
         let mut state = lock(&self.0);
-        while let Some((chunk, _)) = state.held.pop_front() {
-            state.queue.push_back(chunk);
+        while let Some((written, _)) = state.held.pop_front() {
+            match written {
+                Written::Chunk(chunk) => state.queue.push_back(chunk),
+                Written::End => state.sender_gone = true,
+            }
             if state.held.front().is_none_or(|(_, own_hold)| *own_hold) {
                 break;
             }
@@ -205,8 +224,12 @@ impl Held {
     /// The commit failed: nothing of it may be seen, and the body ends with an error, not as if complete.
     pub(crate) fn fail(self) {
         let mut state = lock(&self.0);
-        let lost: usize = state.held.drain(..).map(|(chunk, _)| chunk.len()).sum();
-        state.queued -= lost;
+        let held = std::mem::take(&mut state.held);
+        for (written, _) in held {
+            if let Written::Chunk(chunk) = written {
+                state.queued -= chunk.len();
+            }
+        }
         state.failed = Some(Error::new(ErrorKind::Reset, "the object was reset while it wrote this body"));
         wake(state);
     }

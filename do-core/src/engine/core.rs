@@ -28,6 +28,11 @@ pub(super) enum Due {
     Wake(Waker),
     /// Look whether the object at this place is idle.
     Idle(u32),
+    /// An alarm's handler has run for too long.
+    Alarm {
+        object: u32,
+        task: u64,
+    },
     /// A gate task has run for too long.
     Gate {
         object: u32,
@@ -176,11 +181,21 @@ impl Core {
         self.turn.set(None);
     }
 
+    /// What the turn did to the alarm is committed: a rollback from here on does not undo it.
+    pub(super) fn keep_touch(&self) {
+        self.touched_before.set(self.alarm.borrow().is_touched());
+    }
+
     /// Undoes what the turn wrote. The instance must go: what it sent since then may never leave.
     pub(super) fn roll_back(&self) {
         self.rolled_back.set(true);
         self.storage.rollback();
         self.alarm.borrow_mut().restore_touched(self.touched_before.get());
+    }
+
+    pub(super) fn cancel(&self, timer: TimerId) {
+        let cancelled = self.shared.timers.borrow_mut().remove(timer);
+        drop(cancelled); // with nothing borrowed: it may be a waker of the application's
     }
 
     pub(super) fn die(&self) {
@@ -252,23 +267,12 @@ impl Core {
     /// F18: with a savepoint around `body`; the alarm rolls back with the rest (rule E13).
     pub(crate) fn transaction<T>(&self, body: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         let storage = self.storage()?;
-        let touched = self.alarm.borrow().is_touched();
         storage.savepoint()?;
-        match body() {
-            Ok(value) => {
-                storage.release()?;
-                Ok(value)
-            }
-            Err(failure) => {
-                self.alarm.borrow_mut().restore_touched(touched);
-                self.alarm_changed.set(true);
-                if let Err(error) = storage.rollback_to() {
-                    // What was to be undone cannot be: nothing of this turn may be kept.
-                    self.fault(error);
-                }
-                Err(failure)
-            }
-        }
+        let mut undo = Savepoint { core: self, touched: self.alarm.borrow().is_touched(), armed: true };
+        let value = body()?;
+        undo.armed = false;
+        storage.release()?;
+        Ok(value)
     }
 
     pub(crate) fn delete_all(&self) -> Result<(), Error> {
@@ -391,6 +395,27 @@ impl Core {
 impl fmt::Debug for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Core").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// Undoes a transaction when it is dropped, also by a panic that the object catches.
+struct Savepoint<'a> {
+    core: &'a Core,
+    touched: bool,
+    armed: bool,
+}
+
+impl Drop for Savepoint<'_> {
+    fn drop(&mut self) {
+        if !self.armed {
+            return;
+        }
+        self.core.alarm.borrow_mut().restore_touched(self.touched);
+        self.core.alarm_changed.set(true);
+        if let Err(error) = self.core.storage.rollback_to() {
+            // What was to be undone cannot be: nothing of this turn may be kept.
+            self.core.fault(error);
+        }
     }
 }
 

@@ -63,8 +63,10 @@ pub(crate) type OpenStorage = Box<dyn Fn(&ObjectKey) -> Result<Rc<dyn Storage>, 
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
     pub(crate) idle: Duration,
-    /// Requests that may wait in one object.
+    /// Events that may wait or be under way in one object.
     pub(crate) waiting: usize,
+    /// Objects in memory before those that are idle leave early.
+    pub(crate) awake: usize,
 }
 
 /// What the network says about one socket.
@@ -79,8 +81,8 @@ pub(crate) enum SocketEvent {
     Lost,
 }
 
-/// Rounds of one [`Engine::poll`]: enough for what follows from one event, few enough for the others.
-const ROUNDS: usize = 64;
+/// Turns of one [`Engine::poll`]: each may take as long as a commit, and the network waits meanwhile.
+const TURNS: usize = 256;
 
 /// See the [module](self).
 pub(crate) struct Engine {
@@ -88,13 +90,19 @@ pub(crate) struct Engine {
     pub(super) ports: PortsLeft,
     pub(super) classes: Vec<Rc<Class>>,
     pub(super) config: Config,
-    places: Slab<Place>,
+    pub(super) places: Slab<Place>,
+    /// The places with an instance, by the time of their last activity.
+    pub(super) awake: BTreeSet<(Duration, u32)>,
     by_key: HashMap<ObjectKey, u32>,
     /// Places with events to deliver.
     runnable: VecDeque<u32>,
     /// When which place's alarm is due.
     alarms: BTreeSet<(Timestamp, u32)>,
-    woken: Vec<TaskKey>,
+    woken: VecDeque<TaskKey>,
+    /// Room for the next woken ones.
+    woken_next: Vec<TaskKey>,
+    /// Turns that are left in this poll.
+    budget: usize,
     /// No new work is taken.
     draining: bool,
 }
@@ -114,10 +122,13 @@ impl Engine {
             classes: classes.into_iter().map(Rc::new).collect(),
             config,
             places: Slab::new(),
+            awake: BTreeSet::new(),
             by_key: HashMap::new(),
             runnable: VecDeque::new(),
             alarms: BTreeSet::new(),
-            woken: Vec::new(),
+            woken: VecDeque::new(),
+            woken_next: Vec::new(),
+            budget: 0,
             draining: false,
         }
     }
@@ -149,8 +160,9 @@ impl Engine {
         }
         let (index, most) = (self.place_of(key), self.config.waiting);
         let Some(place) = self.place(index) else { return };
-        if place.inbox.len() >= most {
-            let message = format!("{most} requests wait for this object already");
+        let under_way = place.live.as_ref().map_or(0, |live| live.tasks.len());
+        if place.inbox.len() + under_way >= most {
+            let message = format!("{most} events are under way in this object already");
             return reply.send(Err(Error::new(ErrorKind::Overloaded, message)));
         }
         place.reached_by(name);
@@ -176,7 +188,7 @@ impl Engine {
                 if self.draining || socket.has_ended() {
                     return;
                 }
-                socket.arrived(transport);
+                socket.arrived(message.len(), transport);
                 Event::Message(socket, message)
             }
             SocketEvent::Close(close) => {
@@ -216,26 +228,35 @@ impl Engine {
     /// Does what can be done now. True when more may be left: a task that wakes itself again and again must not
     /// keep out what comes from outside.
     pub(crate) fn poll(&mut self) -> bool {
-        for _ in 0..ROUNDS {
+        self.budget = TURNS;
+        loop {
             self.shared.elapsed.set(self.shared.clock.elapsed());
             let mut busy = self.fire_timers();
             busy |= self.fire_alarms();
-            let mut woken = std::mem::take(&mut self.woken);
-            self.shared.ready.take(&mut woken);
-            for key in woken.drain(..) {
+            if self.woken.is_empty() {
+                self.shared.ready.take(&mut self.woken_next);
+                self.woken.extend(self.woken_next.drain(..));
+            }
+            while self.budget > 0
+                && let Some(key) = self.woken.pop_front()
+            {
                 busy = true;
+                self.budget -= 1;
                 self.run_task(key);
             }
-            self.woken = woken;
-            while let Some(index) = self.runnable.pop_front() {
+            while self.budget > 0
+                && let Some(index) = self.runnable.pop_front()
+            {
                 busy = true;
                 self.run_place(index);
+            }
+            if self.budget == 0 {
+                return true;
             }
             if !busy {
                 return false;
             }
         }
-        true
     }
 
     /// When [`poll`](Self::poll) has something to do again, in monotonic time, if nothing else happens.
@@ -334,18 +355,25 @@ impl Engine {
         let Some(place) = self.place(index) else { return };
         place.queued = false;
         loop {
+            let rest = self.budget;
             let Some(place) = self.place(index) else { return };
             if place.inbox.is_empty() {
                 return self.forget_if_possible(index);
             }
             match &place.live {
+                None if rest == 0 => return self.schedule(index),
                 None => {
+                    self.budget -= 1;
                     if !self.alarm_was_early(index) {
                         self.construct(index);
                     }
                 }
                 Some(live) if !live.gates.is_empty() => return, // the gate's end comes back here
-                Some(_) => self.start_event(index),
+                Some(_) if rest == 0 => return self.schedule(index),
+                Some(_) => {
+                    self.budget -= 1;
+                    self.start_event(index);
+                }
             }
         }
     }
@@ -358,23 +386,28 @@ impl Engine {
         let instance = Rc::clone(&live.instance);
         let seed = |cell: &Rc<SocketCell>| SocketSeed { core: Rc::clone(&live.core), cell: Rc::clone(cell) };
         let done = |work: LocalFuture<Result<(), Failure>>| -> LocalFuture<Outcome> {
-            Box::pin(async move { Outcome::Done(work.await) })
+            Box::pin(async move { Outcome::Done(work.await.map_err(Failure::into_remote)) })
         };
         tracing::trace!(object = %live.core.id, event = event.name(), "deliver");
         let (kind, future): (_, LocalFuture<Outcome>) = match event {
             Event::Fetch(request, reply) => {
                 let work = instance.fetch(*request);
-                (TaskKind::Fetch(reply), Box::pin(async move { Outcome::Response(work.await) }))
+                (
+                    TaskKind::Fetch(reply),
+                    Box::pin(async move { Outcome::Response(work.await.map_err(Failure::into_remote)) }),
+                )
             }
             Event::Alarm => {
                 place.alarm_queued = false;
                 let begin = self.begin_alarm(index, now);
                 let Some(info) = begin else { return };
-                (TaskKind::Alarm, done(instance.alarm(info)))
+                let work = done(instance.alarm(info));
+                return self.start_alarm(index, work);
             }
             Event::Message(cell, message) => {
+                let bytes = message.len();
                 let work = instance.message(seed(&cell), message);
-                (TaskKind::Message(cell), done(work))
+                (TaskKind::Message(cell, bytes), done(work))
             }
             Event::Closed(cell, close) => {
                 cell.told();
@@ -389,12 +422,18 @@ impl Engine {
                 (TaskKind::Failed(cell), done(work))
             }
         };
-        self.start_task(index, kind, future);
+        let serial = self.shared.next_serial();
+        self.start_task(index, serial, kind, future);
+    }
+
+    fn start_alarm(&mut self, index: u32, work: LocalFuture<Outcome>) {
+        let serial = self.shared.next_serial();
+        let timer = self.shared.after(limits::ALARM_WALL, Due::Alarm { object: index, task: serial });
+        self.start_task(index, serial, TaskKind::Alarm(timer), work);
     }
 
     /// A handler's first poll happens at its delivery, so that handlers start in order (rule D9).
-    fn start_task(&mut self, index: u32, kind: TaskKind, future: LocalFuture<Outcome>) {
-        let serial = self.shared.next_serial();
+    fn start_task(&mut self, index: u32, serial: u64, kind: TaskKind, future: LocalFuture<Outcome>) {
         let waker = TaskWaker::new(&self.shared.ready, TaskKey { object: index, task: serial });
         let within = Within::default();
         self.turn(index, Task { serial, kind, future, waker, within, started: false });
@@ -451,6 +490,7 @@ impl Engine {
             match due {
                 Due::Wake(waker) => waker.wake(),
                 Due::Idle(index) => self.check_idle(index),
+                Due::Alarm { object, task } => self.alarm_expired(object, task),
                 Due::Gate { object, task } => self.gate_expired(object, task),
                 Due::CloseWait(key, conn) => {
                     self.shared.transport.abort(conn);

@@ -9,12 +9,15 @@ use super::{
     place::{Live, TaskKind},
     turn::{cut_off, run_in_turn},
 };
-use crate::{Error, ObjectId};
+use crate::{Error, Failure, ObjectId};
 use std::{
     collections::{BTreeMap, VecDeque},
     rc::Rc,
     time::Duration,
 };
+
+/// How many of the longest idle objects are looked at to find one that can leave early.
+const EVICT_LOOKS: usize = 64;
 
 /// The least time between two looks at an object that is busy: with an idle time of zero the looks would never end.
 const IDLE_CHECK: Duration = Duration::from_millis(100);
@@ -35,6 +38,7 @@ impl Engine {
         let Some(place) = self.place(index) else { return Ok(()) };
         let (key, name) = (place.key, place.name.clone());
         let (sockets, alarm) = (Rc::clone(&place.sockets), Rc::clone(&place.alarm));
+        self.make_room();
         let storage = (self.ports.storage)(&key)?;
         let id = ObjectId::from_parts(key.id, name);
         let core = Core::new(id, index, Rc::clone(&self.shared), Rc::clone(&storage), sockets, alarm);
@@ -42,8 +46,10 @@ impl Engine {
             Rc::clone(self.classes.get(usize::from(key.class)).ok_or_else(|| {
                 Error::new(crate::ErrorKind::NotFound, "the object's class is not registered")
             })?);
-        let made = run_in_turn(&core, Within::default(), || class.make(Rc::clone(&core)));
-        let made = made.and_then(|made| made.map_err(Error::from));
+        let made = run_in_turn(&core, Within::default(), || {
+            class.make(Rc::clone(&core)).map_err(Failure::into_remote)
+        });
+        let made = made.flatten();
         let instance = match made {
             Ok(instance) => instance,
             Err(error) => {
@@ -63,8 +69,9 @@ impl Engine {
             deferred: VecDeque::new(),
             streams: std::sync::Arc::default(),
         };
-        if let Some(place) = self.place(index) {
+        if let Some(place) = self.places.get_mut(index as usize) {
             place.live = Some(live);
+            self.awake.insert((place.last_active, index));
         }
         tracing::debug!(object = %core.id, "constructed");
         self.end_turn(index, &core);
@@ -72,13 +79,13 @@ impl Engine {
     }
 
     fn construction_failed(&mut self, index: u32, error: &Error) {
-        self.drop_sockets(index);
         let Some(place) = self.place(index) else { return };
         match place.inbox.pop_front() {
             Some(Event::Fetch(_, reply)) => reply.send(Err(error.clone())),
             Some(Event::Alarm) => self.alarm_not_begun(index),
             _ => {}
         }
+        self.drop_sockets(index);
         self.relist_alarm(index);
     }
 
@@ -94,8 +101,9 @@ impl Engine {
 
     /// Throws the instance away with everything that is under way in it.
     pub(super) fn reset(&mut self, index: u32, error: &Error) {
-        let Some(place) = self.place(index) else { return };
+        let Some(place) = self.places.get_mut(index as usize) else { return };
         let Some(live) = place.live.take() else { return };
+        self.awake.remove(&(place.last_active, index));
         let inbox = std::mem::take(&mut place.inbox);
         place.alarm_queued = false;
         live.core.die();
@@ -106,9 +114,16 @@ impl Engine {
         for (_, task) in live.tasks {
             match task.kind {
                 TaskKind::Fetch(reply) => reply.send(Err(error.clone())),
-                TaskKind::Alarm => alarm_ran = true,
-                TaskKind::Gate(timer) => self.shared.timers.borrow_mut().remove(timer),
-                _ => {}
+                TaskKind::Alarm(timer) => {
+                    alarm_ran = true;
+                    live.core.cancel(timer);
+                }
+                TaskKind::Gate(timer) => live.core.cancel(timer),
+                // Out of the table already (rule D18), so that nobody else would end its connection.
+                TaskKind::Closed(socket, _) | TaskKind::Failed(socket) => {
+                    socket.drop_connection(&*self.shared.transport);
+                }
+                TaskKind::Message(..) | TaskKind::Background => {}
             }
             remains.push(task.future);
         }
@@ -172,8 +187,12 @@ impl Engine {
     /// Something ended in the object: from now on it may be idle.
     pub(super) fn after_activity(&mut self, index: u32) {
         let (now, idle) = (self.shared.elapsed.get(), self.config.idle);
-        let Some(place) = self.place(index) else { return };
-        place.last_active = now;
+        let Some(place) = self.places.get_mut(index as usize) else { return };
+        let before = std::mem::replace(&mut place.last_active, now);
+        if place.live.is_some() && before != now {
+            self.awake.remove(&(before, index));
+            self.awake.insert((now, index));
+        }
         if place.live.is_some() && !place.idle_check {
             place.idle_check = true;
             self.shared.after(idle, Due::Idle(index));
@@ -194,12 +213,45 @@ impl Engine {
             self.shared.after(if rest.is_zero() { idle.max(IDLE_CHECK) } else { rest }, Due::Idle(index));
             return;
         }
+        self.evict(index);
+        self.forget_if_possible(index);
+    }
+
+    fn evict(&mut self, index: u32) {
+        let Some(place) = self.places.get_mut(index as usize) else { return };
         if let Some(live) = place.live.take() {
             tracing::debug!(object = %live.core.id, sockets = place.sockets.len(), "evicted");
+            self.awake.remove(&(place.last_active, index));
             live.core.die();
             cut_off([live.instance]);
         }
-        self.forget_if_possible(index);
+    }
+
+    /// Objects in memory have open files. When there are as many as may be, those that have been idle for the
+    /// longest leave early. When all have work, there are more for a while.
+    fn make_room(&mut self) {
+        if self.awake.len() < self.config.awake {
+            return;
+        }
+        let longest: Vec<_> = self.awake.iter().take(EVICT_LOOKS).map(|(_, index)| *index).collect();
+        for index in longest {
+            if self.place(index).is_some_and(|place| place.why_awake().is_empty()) {
+                self.evict(index);
+                return; // its idle check, which is still due, forgets the place
+            }
+        }
+    }
+
+    /// The alarm's handler did not end in time: the run has failed (rule E7). The instance stays.
+    pub(super) fn alarm_expired(&mut self, index: u32, task: u64) {
+        let Some((_, live)) = self.live(index) else { return };
+        let Some(task) = live.tasks.remove(&task) else { return };
+        let storage = Rc::clone(&live.storage);
+        tracing::warn!(object = %live.core.id, "an alarm's handler ran for too long");
+        cut_off([task.future]);
+        self.alarm_run_lost(index, &*storage);
+        self.relist_alarm(index);
+        self.after_activity(index);
     }
 
     /// The gate's task did not end in time (rule B10).

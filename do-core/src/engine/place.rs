@@ -11,7 +11,7 @@ use super::{
     sockets::{SocketCell, SocketTable},
     timers::TimerId,
 };
-use crate::{Close, Failure, ObjectName, Response, Timestamp};
+use crate::{Close, Error, ObjectName, Response, Timestamp};
 use std::{
     cell::RefCell,
     collections::{BTreeMap, VecDeque},
@@ -98,8 +98,10 @@ pub(super) struct Task {
 
 pub(super) enum TaskKind {
     Fetch(Reply),
-    Alarm,
-    Message(Rc<SocketCell>),
+    /// With the timer of its time limit.
+    Alarm(TimerId),
+    /// With the length of the message.
+    Message(Rc<SocketCell>, usize),
     Closed(Rc<SocketCell>, Close),
     Failed(Rc<SocketCell>),
     Background,
@@ -111,8 +113,8 @@ impl TaskKind {
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Fetch(_) => "fetch",
-            Self::Alarm => "alarm",
-            Self::Message(_) => "websocket_message",
+            Self::Alarm(_) => "alarm",
+            Self::Message(..) => "websocket_message",
             Self::Closed(..) => "websocket_close",
             Self::Failed(_) => "websocket_error",
             Self::Background => "wait_until",
@@ -121,10 +123,10 @@ impl TaskKind {
     }
 }
 
-/// What a task's future gives.
+/// What a task's future gives. Failures are turned into errors inside it, because that runs code of the application.
 pub(super) enum Outcome {
-    Response(Result<Response, Failure>),
-    Done(Result<(), Failure>),
+    Response(Result<Response, Error>),
+    Done(Result<(), Error>),
 }
 
 impl Place {

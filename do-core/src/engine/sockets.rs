@@ -24,6 +24,10 @@ pub(crate) struct SocketCell {
     gated_bytes: Cell<usize>,
     /// Messages that arrived and whose handler has not ended.
     in_flight: Cell<u32>,
+    /// Their bytes.
+    in_flight_bytes: Cell<usize>,
+    /// Its connection is not read, because too much is in flight.
+    paused: Cell<bool>,
 }
 
 /// How far closing has come.
@@ -46,6 +50,9 @@ struct State {
 
 /// Messages of one socket that may wait in the object before its connection is read no further.
 const IN_FLIGHT_MAX: u32 = 128;
+
+/// Their bytes; one longer message is taken when no other waits.
+const IN_FLIGHT_BYTES_MAX: usize = 1_024 * 1_024;
 
 impl SocketCell {
     /// Unique within the engine.
@@ -207,19 +214,23 @@ impl SocketCell {
         transport.abort(self.conn);
     }
 
-    /// A message arrived for the object; stops reading when too many wait.
-    pub(super) fn arrived(&self, transport: &dyn Transport) {
+    /// A message arrived for the object; stops reading when too much waits.
+    pub(super) fn arrived(&self, bytes: usize, transport: &dyn Transport) {
         self.in_flight.set(self.in_flight.get() + 1);
-        if self.in_flight.get() == IN_FLIGHT_MAX {
+        self.in_flight_bytes.set(self.in_flight_bytes.get() + bytes);
+        let full = self.in_flight.get() >= IN_FLIGHT_MAX || self.in_flight_bytes.get() >= IN_FLIGHT_BYTES_MAX;
+        if full && !self.paused.replace(true) {
             transport.set_paused(self.conn, true);
         }
     }
 
-    /// The handler of a message ended; reads on when there is room again.
-    pub(super) fn handled(&self, transport: &dyn Transport) {
-        let before = self.in_flight.get();
-        self.in_flight.set(before.saturating_sub(1));
-        if before == IN_FLIGHT_MAX {
+    /// The handler of a message ended; reads on when half of the bounds is free again.
+    pub(super) fn handled(&self, bytes: usize, transport: &dyn Transport) {
+        self.in_flight.set(self.in_flight.get().saturating_sub(1));
+        self.in_flight_bytes.set(self.in_flight_bytes.get().saturating_sub(bytes));
+        let free = self.in_flight.get() <= IN_FLIGHT_MAX / 2
+            && self.in_flight_bytes.get() <= IN_FLIGHT_BYTES_MAX / 2;
+        if free && self.paused.replace(false) {
             transport.set_paused(self.conn, false);
         }
     }
@@ -280,6 +291,8 @@ impl SocketTable {
             gated: Cell::default(),
             gated_bytes: Cell::default(),
             in_flight: Cell::default(),
+            in_flight_bytes: Cell::default(),
+            paused: Cell::default(),
         });
         let mut inner = self.inner.borrow_mut();
         for tag in &cell.tags {

@@ -28,8 +28,8 @@ impl<T> Timers<T> {
         id
     }
 
-    pub(crate) fn remove(&mut self, id: TimerId) {
-        self.entries.remove(&id);
+    pub(crate) fn remove(&mut self, id: TimerId) -> Option<T> {
+        self.entries.remove(&id)
     }
 
     /// Replaces what a pending entry is for. False when it has fired or was removed.

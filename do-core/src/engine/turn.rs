@@ -159,6 +159,7 @@ impl Engine {
         let discarded = core.gate.borrow().awaits_open() && !core.rolled_back.get();
         let dirty = core.storage.is_dirty() || discarded;
         core.storage.commit()?;
+        core.keep_touch();
         if dirty {
             let mut gate = core.gate.borrow_mut();
             let number = gate.committed();
@@ -208,7 +209,7 @@ impl Engine {
         let GateWork { work, within } = gate;
         let serial = self.shared.next_serial();
         let timer = self.shared.after(limits::BLOCK_CONCURRENCY, Due::Gate { object: index, task: serial });
-        let future = Box::pin(async move { Outcome::Done(work.await) });
+        let future = Box::pin(async move { Outcome::Done(work.await.map_err(Failure::into_remote)) });
         if let Some((_, live)) = self.live(index) {
             live.gates.push(serial);
         }
@@ -264,14 +265,14 @@ fn forget_socket(sockets: &SocketTable, kind: &TaskKind) {
 /// What the end of a task means, still inside its turn's transaction.
 fn finish(core: &Rc<Core>, live: &Live, serial: u64, kind: TaskKind, outcome: Outcome) {
     let name = kind.name();
-    let failed =
-        |failure: &Failure| tracing::warn!(object = %core.id, handler = name, error = %failure, "failed");
+    let failed = |error: &Error| tracing::warn!(object = %core.id, handler = name, %error, "failed");
     match (kind, outcome) {
         (TaskKind::Fetch(reply), Outcome::Response(result)) => {
             let result = result.inspect_err(failed).map(|response| watch_body(core, live, serial, response));
-            core.push(Output::Reply(reply, result.map_err(Error::from)));
+            core.push(Output::Reply(reply, result));
         }
-        (TaskKind::Alarm, Outcome::Done(result)) => {
+        (TaskKind::Alarm(timer), Outcome::Done(result)) => {
+            core.cancel(timer);
             let end = if result.inspect_err(failed).is_ok() { RunEnd::Succeeded } else { RunEnd::Failed };
             let clears = core.alarm.borrow().clears(end);
             if clears && let Err(error) = core.storage.set_alarm(None) {
@@ -280,9 +281,9 @@ fn finish(core: &Rc<Core>, live: &Live, serial: u64, kind: TaskKind, outcome: Ou
             core.alarm_ended.set(Some(end));
             core.alarm_changed.set(true);
         }
-        (TaskKind::Message(socket), Outcome::Done(result)) => {
+        (TaskKind::Message(socket, bytes), Outcome::Done(result)) => {
             let _ = result.inspect_err(failed); // D10: no reset, the socket stays open
-            socket.handled(core.transport());
+            socket.handled(bytes, core.transport());
         }
         (TaskKind::Closed(socket, close), Outcome::Done(result)) => {
             let _ = result.inspect_err(failed);
@@ -291,10 +292,9 @@ fn finish(core: &Rc<Core>, live: &Live, serial: u64, kind: TaskKind, outcome: Ou
             }
         }
         (TaskKind::Gate(timer), Outcome::Done(result)) => {
-            core.shared.timers.borrow_mut().remove(timer);
-            if let Err(failure) = result {
-                failed(&failure);
-                let error = Error::from(failure); // B9: the object is reset, whoever catches the error
+            core.cancel(timer);
+            if let Err(error) = result.inspect_err(failed) {
+                // B9: the object is reset, whoever catches the error
                 core.fault(Error::new(ErrorKind::Reset, error.to_string()).with_name(error.name()));
             }
         }

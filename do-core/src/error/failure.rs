@@ -45,6 +45,12 @@ impl Failure {
         self.source.downcast_ref()
     }
 
+    /// What a caller on the other side of a stub receives.
+    #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
+    pub(crate) fn into_remote(self) -> Error {
+        self.into_error().remote()
+    }
+
     pub(crate) fn into_error(self) -> Error {
         match self.source.downcast::<Error>() {
             Ok(error) => *error,

@@ -58,13 +58,21 @@ struct Inner {
     message: String,
     name: Option<String>,
     sql_code: Option<String>,
+    remote: bool,
     source: Option<Arc<dyn StdError + Send + Sync + 'static>>,
 }
 
 impl Error {
     /// An error of one's own, for example in a pattern crate.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Arc::new(Inner { kind, message: message.into(), name: None, sql_code: None, source: None }))
+        Self(Arc::new(Inner {
+            kind,
+            message: message.into(),
+            name: None,
+            sql_code: None,
+            remote: false,
+            source: None,
+        }))
     }
 
     /// The same with the error that caused it.
@@ -87,6 +95,13 @@ impl Error {
         self.change(|inner| inner.sql_code = Some(code.into()))
     }
 
+    /// For adapters: it came out of an object's own code.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn remote(self) -> Self {
+        self.change(|inner| inner.remote = true)
+    }
+
     fn change(self, f: impl FnOnce(&mut Inner)) -> Self {
         let mut inner = Arc::unwrap_or_clone(self.0);
         f(&mut inner);
@@ -106,6 +121,12 @@ impl Error {
     /// SQLite's name of the result code, the extended one where there is one: `"SQLITE_CONSTRAINT_UNIQUE"`.
     pub fn sql_code(&self) -> Option<&str> {
         self.0.sql_code.as_deref()
+    }
+
+    /// Whether it came out of the code of the object that was called (rule B12): then [`ErrorKind::Invalid`] and
+    /// its like speak of what that code did, not of the call.
+    pub fn is_remote(&self) -> bool {
+        self.0.remote
     }
 
     /// Whether the same call may succeed when it is made again. Never true together with

@@ -89,7 +89,7 @@ fn set_up(conn: &mut Connection, limits: &SqlLimits, gate: &Arc<Gate>) -> rusqli
 
 /// Creates a folder with those above it, and syncs the entry of each new one: a file in a folder that a power
 /// failure takes away is lost however often it was synced itself.
-fn create_folders(folder: &Path) -> io::Result<()> {
+pub(crate) fn create_folders(folder: &Path) -> io::Result<()> {
     // One at a time: a shard that finds a folder which another just made must not go on before it is synced.
     static MAKING: Mutex<()> = Mutex::new(());
     let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);

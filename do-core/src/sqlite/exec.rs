@@ -143,6 +143,7 @@ impl Database {
         let mut columns = None;
         let mut values = Vec::new();
         let mut stopped = None;
+        let mut collected = 0_usize;
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next().map_err(|error| sql_error(error, 0))? {
             if stopped.is_some() {
@@ -153,7 +154,13 @@ impl Database {
             match &mut sink {
                 Sink::Drop => stopped = Some(Ok(())),
                 Sink::Collect(rows) => {
-                    rows.push(read_row(row, columns.len(), Vec::with_capacity(columns.len()))?);
+                    let row = read_row(row, columns.len(), Vec::with_capacity(columns.len()))?;
+                    collected = collected.saturating_add(row.iter().map(kept_bytes).sum());
+                    if collected > limits::SQL_RESULT_BYTES {
+                        stopped = Some(Err(too_large_result()));
+                    } else {
+                        rows.push(row);
+                    }
                 }
                 Sink::Each(each) => {
                     values.clear();
@@ -244,6 +251,24 @@ fn bind(statement: &mut Statement<'_>, params: &[Value]) -> Result<(), Error> {
             .map_err(|error| sql_error(error, 0))?;
     }
     Ok(())
+}
+
+/// What a value costs to keep.
+fn kept_bytes(value: &Value) -> usize {
+    let content = match value {
+        Value::Null | Value::Integer(_) | Value::Real(_) => 0,
+        Value::Text(text) => text.len(),
+        Value::Blob(blob) => blob.len(),
+    };
+    size_of::<Value>() + content
+}
+
+fn too_large_result() -> Error {
+    let message = format!(
+        "the result is larger than {} bytes: take it row by row with for_each",
+        limits::SQL_RESULT_BYTES
+    );
+    Error::new(ErrorKind::Limit, message)
 }
 
 fn column_names(statement: &Statement<'_>) -> Vec<String> {

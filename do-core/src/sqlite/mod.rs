@@ -17,6 +17,7 @@ mod statements;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use connect::create_folders;
 pub(crate) use database::Database;
 pub(crate) use index::{AlarmIndex, IndexRow};
 pub(crate) use limits::SqlLimits;

@@ -11,7 +11,7 @@ use crate::{
     DurableObject, Error, ErrorKind, ObjectName, Secret, Timestamp,
     engine::{self, Class, Clock, Config, Engine, ObjectKey, Ports, Storage, SystemClock},
     limits,
-    sqlite::{AlarmIndex, Database, IndexRow, SqlLimits},
+    sqlite::{AlarmIndex, Database, IndexRow, SqlLimits, create_folders},
 };
 use std::{
     collections::BTreeMap,
@@ -33,6 +33,7 @@ pub struct Builder {
     message_bytes: usize,
     outbox_bytes: usize,
     waiting: usize,
+    awake: Option<usize>,
     sql: SqlLimits,
     clock: Arc<dyn Clock>,
     vars: BTreeMap<String, String>,
@@ -52,6 +53,7 @@ impl Builder {
             message_bytes: limits::MESSAGE_BYTES,
             outbox_bytes: 1_024 * 1_024,
             waiting: 10_000,
+            awake: None,
             sql: SqlLimits::default(),
             clock: Arc::new(SystemClock::new()),
             vars: BTreeMap::new(),
@@ -97,9 +99,17 @@ impl Builder {
         self
     }
 
-    /// Requests that may wait in one object before more are refused as overloaded. Default: 10,000.
-    pub fn waiting_requests(mut self, most: usize) -> Self {
+    /// Events that may wait or be under way in one object before more requests are refused as overloaded. Default:
+    /// 10,000.
+    pub fn events_under_way(mut self, most: usize) -> Self {
         self.waiting = most;
+        self
+    }
+
+    /// How many objects may be in memory before those that are idle leave early, the longest idle first. Each has
+    /// up to three open files. Default: as many as fit half of the open files that the process may have.
+    pub fn awake_objects(mut self, most: usize) -> Self {
+        self.awake = Some(most);
         self
     }
 
@@ -142,12 +152,11 @@ impl Builder {
             let message = format!("cannot use the data directory {}: {e}", self.dir.display());
             Error::new(ErrorKind::Platform, message).with_source(e)
         };
-        std::fs::create_dir_all(&self.dir).map_err(failed)?;
+        create_folders(&self.dir).and_then(|()| sync_entry(&self.dir)).map_err(failed)?;
         let lock = DirLock::take(&self.dir)?;
         let index = Arc::new(AlarmIndex::open(&self.dir)?);
         let alarms = index.all()?;
-        let shards =
-            self.shards.unwrap_or_else(|| thread::available_parallelism().map_or(1, Into::into)).max(1);
+        let shards = self.shard_count();
         let queues: Vec<_> = (0..shards).map(|_| ShardQueue::new()).collect();
         for queue in &queues {
             let queue = Arc::clone(queue);
@@ -182,6 +191,16 @@ impl Builder {
             }
         }
         Ok(Host::new(shared, threads, lock, Serving::new()))
+    }
+
+    fn config(&self) -> Config {
+        let awake = self.awake.unwrap_or_else(|| (open_files() / 2) / FILES_PER_OBJECT);
+        let awake = (awake / self.shard_count()).max(1);
+        Config { idle: self.idle, waiting: self.waiting, awake }
+    }
+
+    fn shard_count(&self) -> usize {
+        self.shards.unwrap_or_else(|| thread::available_parallelism().map_or(1, Into::into)).max(1)
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -232,6 +251,26 @@ impl Builder {
     }
 }
 
+/// A database, its log and the log's index.
+const FILES_PER_OBJECT: usize = 3;
+
+/// How many files the process may have open.
+fn open_files() -> usize {
+    #[cfg(unix)]
+    let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    #[cfg(not(unix))]
+    let most = None;
+    // Without a limit there is still memory.
+    most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX).min(1_000_000)
+}
+
+/// Makes sure that the directory itself is found after a power failure, also when the process that made it ended
+/// before it was.
+fn sync_entry(dir: &Path) -> std::io::Result<()> {
+    let above = std::path::absolute(dir)?;
+    above.parent().map_or(Ok(()), |above| std::fs::File::open(above)?.sync_all())
+}
+
 /// 256 folders a namespace, so that none grows beyond what a file system likes.
 fn file_of(dir: &Path, namespace: &str, id: &[u8; 32]) -> PathBuf {
     let hex: String = id.iter().map(|b| format!("{b:02x}")).collect();
@@ -274,7 +313,7 @@ impl Seat {
             ready: Shard::ready_queue(&queue),
             seed: getrandom::u64().unwrap_or_default(), // jitter only
         };
-        let mut engine = Engine::new(ports, classes, Config { idle: builder.idle, waiting: builder.waiting });
+        let mut engine = Engine::new(ports, classes, builder.config());
         for (key, name, at) in alarms {
             engine.known_alarm(key, name, at);
         }

@@ -14,6 +14,9 @@ use std::{
     time::Duration,
 };
 
+/// What servers get at least to finish the answers that the objects gave.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
+
 /// A running host: the threads that objects live on, over one data directory.
 ///
 /// Dropping it stops at once: handlers under way are cut off between two polls, sockets are reset, and what was
@@ -55,8 +58,8 @@ impl Host {
     }
 
     /// Refuses new work from now on, lets the handlers under way finish for at most `grace`, closes all sockets
-    /// with 1001 and stops. Servers that [`serve`](Self::serve) started answer until the objects are done, then
-    /// end too. Alarms that come due meanwhile fire at the next start.
+    /// with 1001 and stops. Peers get two seconds to end their connections. Servers that [`serve`](Self::serve)
+    /// started answer until the objects are done, then end too, within what is left of `grace`. Alarms that come due meanwhile fire at the next start.
     ///
     /// # Errors
     /// [`ErrorKind::Platform`] when a thread of the host had ended by a fault of the host.
@@ -65,6 +68,7 @@ impl Host {
     /// Dropping the future stops at once, as dropping the host does.
     pub async fn shutdown(mut self, grace: Duration) -> Result<(), Error> {
         self.shared.draining.store(true, Ordering::Release);
+        let begun = std::time::Instant::now();
         self.tell(|| Command::Shutdown { grace });
         let threads = std::mem::take(&mut self.threads);
         let (done, joined) = tokio::sync::oneshot::channel();
@@ -75,7 +79,7 @@ impl Host {
             let _ = done.send(results.iter().all(Result::is_ok));
         }));
         let sound = joined.await.unwrap_or(false);
-        self.serving.stop(grace).await;
+        self.serving.stop(grace.saturating_sub(begun.elapsed()).max(LAST_ANSWERS)).await;
         if sound {
             Ok(())
         } else {

@@ -19,7 +19,7 @@ impl DirLock {
             Error::new(ErrorKind::Platform, format!("cannot lock the data directory {}: {e}", dir.display()))
                 .with_source(e)
         };
-        let path = dir.join("lock");
+        let path = dir.join("host.lock"); // a dot is in no namespace's name
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)

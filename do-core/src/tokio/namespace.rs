@@ -202,6 +202,10 @@ impl Stub for HostStub {
         let reply = Reply::new(move |result| drop(answer.send(result)));
         match complete_uri(&mut request) {
             Err(error) => reply.send(Err(error)),
+            // From a destructor of an instance that is thrown away: its turn may have been undone.
+            Ok(()) if engine::is_cutting_off() => {
+                reply.send(Err(Error::new(ErrorKind::Reset, "the object that calls is gone")));
+            }
             Ok(()) => {
                 PendingUpgrade::wrap(&mut request);
                 let name = self.id.name().cloned();

@@ -4,7 +4,13 @@ use super::{host::Host, namespace::HostEnv};
 use crate::{Body, Error, Failure, Request, Response, reply};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use std::{convert::Infallible, future::Future, pin::pin, time::Duration};
+use std::{
+    convert::Infallible,
+    future::Future,
+    io::ErrorKind::{ConnectionAborted, ConnectionReset},
+    pin::pin,
+    time::Duration,
+};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{mpsc, watch},
@@ -77,6 +83,8 @@ impl Host {
                             drop(alive);
                         });
                     }
+                    // The client went away while it waited in the queue.
+                    Err(error) if matches!(error.kind(), ConnectionAborted | ConnectionReset) => {}
                     Err(error) => {
                         tracing::warn!(%error, "cannot accept a connection");
                         sleep(ACCEPT_PAUSE).await;

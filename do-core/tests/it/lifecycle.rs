@@ -508,7 +508,8 @@ async fn destructors_that_use_the_state_and_panic_harm_nobody_else() {
     }
     rig.settle().await;
     let log = rig.last("log", json!([{"sql": "SELECT line FROM log ORDER BY line"}])).await;
-    assert_eq!(log, json!(["Reset", "Reset", "Reset", "Reset", "Reset", "Reset", "ok"]));
+    // The six destructors of what was thrown away found their state gone, and their calls were not sent.
+    assert_eq!(log, json!(["ok"]));
     assert!(get("/wait").now_or_never().is_none());
 }
 
