@@ -242,6 +242,17 @@ impl Engine {
         self.draining = true;
     }
 
+    /// At the end: what was not begun is refused, so that its caller knows that nothing of it happened.
+    pub(crate) fn refuse_waiting(&mut self) {
+        for (_, place) in &mut self.places {
+            for event in std::mem::take(&mut place.inbox) {
+                if let Event::Fetch(_, reply) = event {
+                    reply.send(Err(Error::new(ErrorKind::Shutdown, "the host has shut down")));
+                }
+            }
+        }
+    }
+
     /// Whether no handler is under way.
     pub(crate) fn is_quiet(&self) -> bool {
         let busy = |live: &Live| !live.tasks.is_empty() || !live.waiting_gates.is_empty();

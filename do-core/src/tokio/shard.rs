@@ -166,6 +166,11 @@ impl Shard {
     pub(super) fn run(mut self) {
         // Whatever ends this thread, callers must get an answer.
         let _closer = Closer(Arc::clone(&self.queue));
+        self.rounds();
+        self.engine.refuse_waiting();
+    }
+
+    fn rounds(&mut self) {
         loop {
             let (mut commands, idle) = self.take_inbound();
             let _ = self.engine.poll();

@@ -86,7 +86,10 @@ impl Hooks for Lookup {
             (found(state, Some(tag!("x"))), found(state, Some(tag!("y"))), found(state, Some(tag!(""))));
         let unknown = found(state, Some(tag!("unknown")));
         let others = state.sockets().others(&socket).len();
-        Ok(socket.send(format!("all={} x={x} y={y} empty={empty} {unknown} others={others}", found(state, None)))?)
+        Ok(socket.send(format!(
+            "all={} x={x} y={y} empty={empty} {unknown} others={others}",
+            found(state, None)
+        ))?)
     }
 
     async fn fetch(probe: &Probe<Self>, request: Request) -> Result<Response> {

@@ -62,7 +62,7 @@ impl Sees {
         format!(
             "{:?} {name} {:?} listed={listed} tagged={tagged} all={} others={}",
             socket.ready_state(),
-            socket.tags().iter().map(|tag| tag.to_string()).collect::<Vec<_>>(),
+            socket.tags().iter().map(ToString::to_string).collect::<Vec<_>>(),
             sockets.all().len(),
             sockets.others(socket).len()
         )
@@ -182,11 +182,9 @@ impl Hooks for Closes {
 async fn d20_d21_closing_from_the_objects_side() {
     let mut rig = Rig::start::<Closes>().await;
     let longest = "é".repeat(61);
-    for (how, frame_sent) in [
-        ("empty", Got::Close(None)),
-        ("longest", close(2_999, &longest)),
-        ("twice", close(4_001, "")),
-    ] {
+    for (how, frame_sent) in
+        [("empty", Got::Close(None)), ("longest", close(2_999, &longest)), ("twice", close(4_001, ""))]
+    {
         let mut raw = rig.raw(how).await;
         raw.text(how).await;
         assert_eq!(raw.next().await, frame_sent);
@@ -293,7 +291,7 @@ async fn d22_a_failing_close_handler_is_answered_for_too() {
 /// Goes down in the way that the message names.
 struct Falls;
 impl Hooks for Falls {
-    fn new(probe: &Probe<Self>) -> Result<()> {
+    fn begin(probe: &Probe<Self>) -> Result<()> {
         probe.state.sql().exec("CREATE TABLE IF NOT EXISTS fails (x)", ())?;
         if !probe.state.sql().exec("SELECT x FROM fails", ())?.is_empty() {
             return Err(Failure::msg("the constructor fails"));
@@ -312,10 +310,9 @@ impl Hooks for Falls {
             }
             Some("commit") => {
                 state.sql().exec("CREATE TABLE p (id INTEGER PRIMARY KEY)", ())?;
-                state.sql().exec(
-                    "CREATE TABLE c (p INTEGER REFERENCES p DEFERRABLE INITIALLY DEFERRED)",
-                    (),
-                )?;
+                state
+                    .sql()
+                    .exec("CREATE TABLE c (p INTEGER REFERENCES p DEFERRABLE INITIALLY DEFERRED)", ())?;
                 socket.send("tables")?;
                 state.sleep(Duration::from_secs(1)).await;
                 socket.send("before the write")?;

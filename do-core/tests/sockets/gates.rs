@@ -6,7 +6,7 @@ use do_core::{prelude::*, tokio::HostSocket};
 /// Sends around writes, in one turn and across turns.
 struct Writes;
 impl Hooks for Writes {
-    fn new(probe: &Probe<Self>) -> Result<()> {
+    fn begin(probe: &Probe<Self>) -> Result<()> {
         let sql = probe.state.sql();
         sql.exec("CREATE TABLE IF NOT EXISTS p (id INTEGER PRIMARY KEY)", ())?;
         let child = "CREATE TABLE IF NOT EXISTS c (p INTEGER REFERENCES p DEFERRABLE INITIALLY DEFERRED)";

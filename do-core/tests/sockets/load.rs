@@ -32,7 +32,8 @@ async fn a_socket_that_floods_a_slow_object_is_paused_and_loses_nothing() {
             writer
         }
     });
-    let running = async || rig.awake("a").await.unwrap().iter().filter(|why| **why == "websocket_message").count();
+    let running =
+        async || rig.awake("a").await.unwrap().iter().filter(|why| **why == "websocket_message").count();
     let mut answered = 0;
     let mut most = 0;
     let mut answers = Vec::new();
@@ -111,4 +112,105 @@ async fn yield_once() {
         std::task::Poll::Pending
     })
     .await;
+}
+
+/// Tells its thread.
+struct Thread;
+impl Hooks for Thread {
+    async fn fetch(probe: &Probe<Self>, request: Request) -> Result<Response> {
+        if Upgrade::of(&request) != Upgrade::None {
+            return probe.accept(&request);
+        }
+        let thread = std::fs::read_link("/proc/thread-self")?;
+        Ok(reply::text(thread.display().to_string()))
+    }
+}
+
+/// Times that a thread went to sleep, and ticks of 10 ms that it ran.
+fn activity(thread: &str) -> (u64, u64) {
+    let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap();
+    let switches = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
+    let stat = std::fs::read_to_string(format!("/proc/{thread}/stat")).unwrap();
+    let fields: Vec<_> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    let ticks = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+    (switches.trim().parse().unwrap(), ticks)
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_shard_with_many_parked_sockets_and_nothing_to_do_does_nothing() {
+    for real_clock in [false, true] {
+        let rig = Rig::with::<Thread>(|builder| {
+            if real_clock { builder.clock(do_core::tokio::SystemClock::new()) } else { builder }
+        })
+        .await;
+        let mut raws = Vec::new();
+        for n in 0..200 {
+            raws.push(rig.raw(&format!("room{}", n % 20)).await);
+        }
+        let thread = rig.text("a").await;
+        if !real_clock {
+            rig.pass(30).await;
+            assert_eq!(rig.awake("room0").await, None);
+        }
+        rig.awake("room0").await;
+        // The thread may still be on its way to sleep: a spinning one never comes to rest.
+        within(async {
+            let mut before = activity(&thread);
+            loop {
+                // Real time, because a thread that does nothing is the point.
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                let now = activity(&thread);
+                if now.0 <= before.0 + 1 && now.1 <= before.1 {
+                    break;
+                }
+                before = now;
+            }
+        })
+        .await;
+        raws[0].send(&frame(PING, b"")).await;
+        assert_eq!(raws[0].next().await, Got::Pong(Vec::new()));
+    }
+}
+
+#[tokio::test]
+async fn sockets_of_many_objects_that_come_and_go_at_once_reach_their_own_object() {
+    struct H;
+    impl Hooks for H {
+        async fn message(probe: &Probe<Self>, socket: HostSocket, message: Message) -> Result<()> {
+            let name = probe.state.id().name().map(ToString::to_string).unwrap_or_default();
+            let text = message.as_text().unwrap_or_default();
+            if text == "reset" {
+                match probe.state.reset("now").await {}
+            }
+            Ok(socket.send(format!("{name} {text}"))?)
+        }
+    }
+    let rig = Rig::with::<H>(|builder| builder.shards(3)).await;
+    let mut all = Vec::new();
+    for n in 0..24 {
+        let mut raw = rig.raw(&format!("room{n}")).await;
+        all.push(async move {
+            for m in 0..50 {
+                raw.text(&m.to_string()).await;
+                assert_eq!(raw.next().await, text(&format!("room{n} {m}")));
+            }
+            match n % 3 {
+                0 => {
+                    raw.text("reset").await;
+                    assert!(matches!(raw.next().await, Got::Eof | Got::Reset));
+                }
+                1 => {
+                    raw.close(1_000, "").await;
+                    assert_eq!(raw.next().await, close(1_000, ""));
+                    assert_eq!(raw.next().await, Got::Eof);
+                }
+                _ => drop(raw),
+            }
+        });
+    }
+    futures::future::join_all(all).await;
+    let mut again = rig.raw("room0").await;
+    again.text("x").await;
+    assert_eq!(again.next().await, text("room0 x"));
 }

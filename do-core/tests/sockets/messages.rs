@@ -16,8 +16,14 @@ async fn d8_text_binary_and_empty_messages_are_delivered_as_what_they_are() {
     assert_eq!(raw.next().await, Got::Binary(vec![0, 255]));
     assert_eq!(raw.next().await, text(""));
     assert_eq!(raw.next().await, Got::Binary(Vec::new()));
-    rig.expect(["new", r#"message "héllo""#, "message binary of 2 bytes", r#"message """#, "message binary of 0 bytes"])
-        .await;
+    rig.expect([
+        "new",
+        r#"message "héllo""#,
+        "message binary of 2 bytes",
+        r#"message """#,
+        "message binary of 0 bytes",
+    ])
+    .await;
 }
 
 #[tokio::test]
@@ -52,7 +58,13 @@ async fn d8_d16_text_that_is_no_utf8_is_1007_and_an_error_without_a_close() {
     assert_eq!(raw.next().await, close(1007, "a text message is not UTF-8"));
     assert_eq!(raw.next().await, Got::Eof);
     drop(raw);
-    rig.expect(["new", r#"message "fine""#, r#"error a text message is not UTF-8 Closing [Tag("t")]"#, "Ok(())"]).await;
+    rig.expect([
+        "new",
+        r#"message "fine""#,
+        r#"error a text message is not UTF-8 Closing [Tag("t")]"#,
+        "Ok(())",
+    ])
+    .await;
     rig.pass(30).await;
     rig.expect(["Closed 0"]).await;
     rig.nothing_logged();
@@ -126,7 +138,7 @@ async fn d9_handlers_start_in_order_and_overlap_at_awaits() {
 async fn d9_fifty_messages_to_an_evicted_object_make_one_instance_and_keep_their_order() {
     struct H;
     impl Hooks for H {
-        fn new(probe: &Probe<Self>) -> Result<()> {
+        fn begin(probe: &Probe<Self>) -> Result<()> {
             let (state, log) = (probe.state.clone(), probe.state.clone());
             state.init(async move {
                 log.sleep(Duration::from_secs(3)).await;

@@ -159,9 +159,8 @@ async fn without_with_upgrades_a_socket_is_refused_or_lost_but_never_hangs() {
     let addr = listener.local_addr().unwrap();
     tokio::spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();
-        let _ = hyper::server::conn::http1::Builder::new()
-            .serve_connection(TokioIo::new(stream), service)
-            .await;
+        let _ =
+            hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
     });
     let mut raw = Raw::connect(addr, None).await;
     raw.send(upgrade_head("room").as_bytes()).await;

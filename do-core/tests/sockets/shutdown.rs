@@ -30,7 +30,8 @@ impl Hooks for Waits {
                 Ok(reply::text("set"))
             }
             Some("done") => {
-                let done = probe.state.sql().exec("SELECT name FROM sqlite_master WHERE name = 'done'", ())?;
+                let done =
+                    probe.state.sql().exec("SELECT name FROM sqlite_master WHERE name = 'done'", ())?;
                 Ok(reply::text(done.len().to_string()))
             }
             _ => Ok(reply::text("hello")),
@@ -152,7 +153,8 @@ async fn a_close_handler_under_way_still_answers() {
 async fn the_end_of_the_grace_cuts_off_and_the_directory_is_free() {
     let mut rig = Rig::start::<Waits>().await;
     let stub = rig.host_stub("a");
-    let call = tokio::spawn(stub.fetch(http::Request::builder().uri("/forever").body(Body::empty()).unwrap()));
+    let call =
+        tokio::spawn(stub.fetch(http::Request::builder().uri("/forever").body(Body::empty()).unwrap()));
     let mut raw = rig.raw("a").await;
     let mut lines = [rig.logged().await, rig.logged().await];
     lines.sort();
@@ -169,7 +171,8 @@ async fn the_end_of_the_grace_cuts_off_and_the_directory_is_free() {
 async fn dropping_the_host_stops_at_once() {
     let mut rig = Rig::start::<Waits>().await;
     let stub = rig.host_stub("a");
-    let call = tokio::spawn(stub.fetch(http::Request::builder().uri("/forever").body(Body::empty()).unwrap()));
+    let call =
+        tokio::spawn(stub.fetch(http::Request::builder().uri("/forever").body(Body::empty()).unwrap()));
     rig.expect(["new", "waits"]).await;
     let mut raw = rig.raw("a").await;
     drop(rig.host.take());
@@ -186,7 +189,8 @@ async fn dropping_the_host_stops_at_once() {
 async fn giving_a_shutdown_up_stops_at_once_and_frees_the_directory_only_then() {
     let mut rig = Rig::start::<Waits>().await;
     let stub = rig.host_stub("a");
-    let call = tokio::spawn(stub.fetch(http::Request::builder().uri("/forever").body(Body::empty()).unwrap()));
+    let call =
+        tokio::spawn(stub.fetch(http::Request::builder().uri("/forever").body(Body::empty()).unwrap()));
     rig.expect(["new", "waits"]).await;
     let host = rig.host.take().unwrap();
     let mut ends = Box::pin(host.shutdown(Duration::from_secs(3_600)));
@@ -243,4 +247,24 @@ async fn an_idle_host_with_sockets_ends_as_soon_as_the_peers_have_answered() {
     }
     drop(raws);
     within(ends).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn calls_behind_a_drop_are_refused_and_not_reset() {
+    for _ in 0..20 {
+        let mut rig = Rig::start::<Waits>().await;
+        let stub = rig.host_stub("a");
+        let host = rig.host.take().unwrap();
+        let calls = std::thread::spawn(move || {
+            let calls: Vec<_> = (0..200).map(|_| stub.fetch(http::Request::new(Body::empty()))).collect();
+            calls
+        });
+        drop(host);
+        for call in calls.join().unwrap() {
+            match within(call).await {
+                Ok(response) => assert_eq!(response.status(), 200),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Shutdown),
+            }
+        }
+    }
 }
