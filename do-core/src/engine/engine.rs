@@ -76,7 +76,7 @@ pub(crate) struct Engine {
     pub(super) ports: PortsLeft,
     pub(super) classes: Vec<Rc<Class>>,
     pub(super) config: Config,
-    places: Slab<Place>,
+    pub(super) places: Slab<Place>,
     by_key: HashMap<ObjectKey, u32>,
     /// Places with events to deliver.
     runnable: VecDeque<u32>,
@@ -240,17 +240,6 @@ impl Engine {
     /// Takes no new requests, messages and alarms from here on.
     pub(crate) fn drain(&mut self) {
         self.draining = true;
-    }
-
-    /// At the end: what was not begun is refused, so that its caller knows that nothing of it happened.
-    pub(crate) fn refuse_waiting(&mut self) {
-        for (_, place) in &mut self.places {
-            for event in std::mem::take(&mut place.inbox) {
-                if let Event::Fetch(_, reply) = event {
-                    reply.send(Err(Error::new(ErrorKind::Shutdown, "the host has shut down")));
-                }
-            }
-        }
     }
 
     /// Whether no handler is under way.

@@ -7,7 +7,7 @@ use super::{
     events::Event,
     gate::Output,
     place::{Live, TaskKind},
-    turn::{drop_quietly, run_in_turn},
+    turn::{drop_each, drop_quietly, run_in_turn},
 };
 use crate::{Error, ObjectId};
 use std::{
@@ -49,7 +49,8 @@ impl Engine {
             Err(error) => {
                 core.die();
                 storage.rollback();
-                drop_quietly(std::mem::take(&mut *core.spawned.borrow_mut()));
+                let spawned = core.spawned.take();
+                drop_each(spawned);
                 return Err(error);
             }
         };
@@ -127,18 +128,34 @@ impl Engine {
                 Event::Message(..) | Event::Closed(..) | Event::Failed(..) => {}
             }
         }
-        drop_quietly((
-            remains,
-            live.waiting_gates,
-            live.instance,
-            std::mem::take(&mut *live.core.spawned.borrow_mut()),
-        ));
+        drop_each(remains);
+        drop_each(live.waiting_gates);
+        let spawned = live.core.spawned.take();
+        drop_each(spawned);
+        drop_quietly(live.instance);
         self.drop_sockets(index);
         if alarm_ran {
             self.alarm_run_lost(index, &*live.storage);
         }
         self.relist_alarm(index);
         self.forget_if_possible(index);
+    }
+
+    /// At the end of the thread: what was not begun is refused, so that its caller knows that nothing of it
+    /// happened; what was is cut off.
+    pub(crate) fn stop(&mut self) {
+        for (_, place) in &mut self.places {
+            for event in std::mem::take(&mut place.inbox) {
+                if let Event::Fetch(_, reply) = event {
+                    reply.send(Err(Error::new(crate::ErrorKind::Shutdown, "the host has shut down")));
+                }
+            }
+            let Some(live) = place.live.take() else { continue };
+            live.core.die();
+            drop_each(live.tasks.into_values().map(|task| (task.kind, task.future)));
+            drop_each(live.waiting_gates);
+            drop_quietly(live.instance);
+        }
     }
 
     /// E7: a run that a reset cut short has failed and is tried again.

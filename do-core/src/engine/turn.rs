@@ -64,6 +64,11 @@ pub(super) fn drop_quietly<T>(value: T) {
     }
 }
 
+/// [`drop_quietly`] for several, each by itself: two panics at once would end the process.
+pub(super) fn drop_each<T>(values: impl IntoIterator<Item = T>) {
+    values.into_iter().for_each(drop_quietly);
+}
+
 /// Counts a response body until it is used up or dropped, on whatever thread that happens.
 struct StreamGuard {
     open: Arc<AtomicUsize>,

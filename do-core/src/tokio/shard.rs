@@ -167,7 +167,7 @@ impl Shard {
         // Whatever ends this thread, callers must get an answer.
         let _closer = Closer(Arc::clone(&self.queue));
         self.rounds();
-        self.engine.refuse_waiting();
+        self.engine.stop();
     }
 
     fn rounds(&mut self) {

@@ -268,3 +268,88 @@ async fn calls_behind_a_drop_are_refused_and_not_reset() {
         }
     }
 }
+
+/// `/…/spin` yields for ever; the destructor of a handler and of the instance panic where told so.
+struct Wild;
+struct PanicsWhenDropped;
+impl Drop for PanicsWhenDropped {
+    fn drop(&mut self) {
+        panic!("a destructor");
+    }
+}
+
+impl Hooks for Wild {
+    async fn fetch(probe: &Probe<Self>, request: Request) -> Result<Response> {
+        let path = request.uri().path().to_owned();
+        probe.log("begins");
+        if path.ends_with("/spin") {
+            loop {
+                let mut yielded = false;
+                std::future::poll_fn(|cx| {
+                    cx.waker().wake_by_ref();
+                    if std::mem::replace(&mut yielded, true) {
+                        std::task::Poll::Ready(())
+                    } else {
+                        std::task::Poll::Pending
+                    }
+                })
+                .await;
+            }
+        }
+        if path.ends_with("/reset") {
+            match probe.state.reset("now").await {}
+        }
+        let _guard = PanicsWhenDropped;
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_spins_does_not_keep_a_host_from_ending() {
+    for grace in [None, Some(Duration::ZERO)] {
+        let mut rig = Rig::start::<Wild>().await;
+        let stub = rig.host_stub("a");
+        let call =
+            tokio::spawn(stub.fetch(http::Request::builder().uri("/spin").body(Body::empty()).unwrap()));
+        rig.expect(["new", "begins"]).await;
+        match grace {
+            None => drop(rig.host.take()),
+            Some(grace) => rig.shutdown(grace).await.unwrap(),
+        }
+        assert_eq!(within(call).await.unwrap().unwrap_err().kind(), ErrorKind::Reset);
+    }
+}
+
+#[tokio::test]
+async fn destructors_that_panic_do_not_spoil_the_end() {
+    let mut rig = Rig::start::<Wild>().await;
+    let mut calls = Vec::new();
+    for name in ["a", "a", "b", "c"] {
+        let call = rig.host_stub(name).fetch(http::Request::new(Body::empty()));
+        calls.push(tokio::spawn(call));
+    }
+    let mut begun = 0;
+    while begun < 4 {
+        begun += usize::from(rig.logged().await == "begins");
+    }
+    rig.shutdown(Duration::ZERO).await.unwrap();
+    for call in calls {
+        assert_eq!(within(call).await.unwrap().unwrap_err().kind(), ErrorKind::Reset);
+    }
+    drop(Host::builder(rig.dir.path()).start().unwrap());
+}
+
+#[tokio::test]
+async fn destructors_that_panic_in_a_reset_do_not_end_the_process() {
+    let mut rig = Rig::start::<Wild>().await;
+    let mut calls = Vec::new();
+    for _ in 0..3 {
+        calls.push(tokio::spawn(rig.host_stub("a").fetch(http::Request::new(Body::empty()))));
+        while rig.logged().await != "begins" {}
+    }
+    let last = rig.host_stub("a").fetch(http::Request::builder().uri("/reset").body(Body::empty()).unwrap());
+    assert_eq!(within(last).await.unwrap_err().to_string(), "now");
+    for call in calls {
+        assert_eq!(within(call).await.unwrap().unwrap_err().to_string(), "now");
+    }
+}
