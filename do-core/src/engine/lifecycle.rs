@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-/// The least time between two looks at an object that is busy: with an idle time of zero the looks would never end.
+/// The least time between two looks at an object that is busy: with an idle time of zero they would never end.
 const IDLE_CHECK: Duration = Duration::from_millis(100);
 
 impl Engine {

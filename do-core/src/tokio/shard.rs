@@ -161,8 +161,9 @@ impl Shard {
         ReadyQueue::new(move || queue.wake())
     }
 
-    /// Runs until it is told to stop. The order within a round: time first, so that what is due comes before
-    /// later requests; then what arrived; then one flush, which coalesces what the round has sent.
+    /// Runs until it is told to stop. The order within a round: what arrived is taken in; then comes time, so that
+    /// what was due before it is done before it; then it is delivered; then one flush, which coalesces what the
+    /// round has sent.
     pub(super) fn run(mut self) {
         // Whatever ends this thread, callers must get an answer.
         let _closer = Closer(Arc::clone(&self.queue));
@@ -173,10 +174,10 @@ impl Shard {
     fn rounds(&mut self) {
         loop {
             let (mut commands, idle) = self.take_inbound();
-            let _ = self.engine.poll();
             for conn in std::mem::take(&mut self.conns) {
                 self.connections.poll(conn, &mut self.events);
             }
+            let _ = self.engine.poll();
             for (key, event) in std::mem::take(&mut self.events) {
                 self.engine.socket_event(key, socket_event(event));
             }

@@ -199,11 +199,11 @@ async fn giving_a_shutdown_up_stops_at_once_and_frees_the_directory_only_then() 
     // Neither a thread nor the lock is left when the drop returns.
     drop(Host::builder(rig.dir.path()).start().unwrap());
     assert!(call.is_finished() || within(call).await.unwrap().is_err());
-    assert_eq!(shard_threads(rig.dir.path()), 0);
+    assert_eq!(open_files(rig.dir.path()), 0);
 }
 
 /// Open files of this process below a directory.
-fn shard_threads(dir: &std::path::Path) -> usize {
+fn open_files(dir: &std::path::Path) -> usize {
     let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     open.filter_map(|fd| std::fs::read_link(fd.path()).ok()).filter(|path| path.starts_with(dir)).count()
 }
