@@ -93,6 +93,12 @@ impl Rig {
         self.why_awake(name).await.is_some()
     }
 
+    /// Virtual ms since the start of the test.
+    pub(crate) fn clock_ms(&self) -> u128 {
+        use do_core::tokio::Clock;
+        self.clock.elapsed().as_millis()
+    }
+
     /// Returns when what was asked for and what it asked for in turn has happened.
     pub(crate) async fn settle(&self) {
         for _ in 0..6 {
