@@ -33,6 +33,8 @@ pub(super) enum Due {
         object: u32,
         task: u64,
     },
+    /// The alarm's handler at this place has run for too long.
+    AlarmRun(u32),
     /// The peer had its time to answer our Close, or to close the connection.
     CloseWait(SocketKey, ConnId),
     /// The client had its time to complete the handshake.

@@ -359,7 +359,8 @@ impl Engine {
                 place.alarm_queued = false;
                 let begin = self.begin_alarm(index, now);
                 let Some(info) = begin else { return };
-                (TaskKind::Alarm, done(instance.alarm(info)))
+                let timer = self.shared.after(limits::ALARM_RUN, Due::AlarmRun(index));
+                (TaskKind::Alarm(timer), done(instance.alarm(info)))
             }
             Event::Message(cell, message) => {
                 let work = instance.message(seed(&cell), message);
@@ -439,6 +440,7 @@ impl Engine {
                 Due::Wake(waker) => waker.wake(),
                 Due::Idle(index) => self.check_idle(index),
                 Due::Gate { object, task } => self.gate_expired(object, task),
+                Due::AlarmRun(index) => self.alarm_expired(index),
                 Due::CloseWait(key, conn) => {
                     self.shared.transport.abort(conn);
                     self.socket_event(key, SocketEvent::Lost);

@@ -6,10 +6,10 @@ use super::{
     core::{Core, Due, Within},
     events::Event,
     gate::Output,
-    place::{Live, TaskKind},
-    turn::{cut_off, run_in_turn},
+    place::{Live, Outcome, Task, TaskKind},
+    turn::{cut_off, finish, run_in_turn},
 };
-use crate::{Error, ObjectId};
+use crate::{Error, ObjectId, limits};
 use std::{
     collections::{BTreeMap, VecDeque},
     rc::Rc,
@@ -102,7 +102,10 @@ impl Engine {
         for (_, task) in live.tasks {
             match task.kind {
                 TaskKind::Fetch(reply) => reply.send(Err(error.clone())),
-                TaskKind::Alarm => alarm_ran = true,
+                TaskKind::Alarm(timer) => {
+                    self.shared.timers.borrow_mut().remove(timer);
+                    alarm_ran = true;
+                }
                 TaskKind::Gate(timer) => self.shared.timers.borrow_mut().remove(timer),
                 _ => {}
             }
@@ -195,6 +198,21 @@ impl Engine {
             cut_off([live.instance]);
         }
         self.forget_if_possible(index);
+    }
+
+    /// E7: the alarm's handler did not end in time. It goes no further and has failed; the object goes on.
+    pub(super) fn alarm_expired(&mut self, index: u32) {
+        let Some((_, live)) = self.live(index) else { return };
+        let running = live.tasks.values().find(|task| matches!(task.kind, TaskKind::Alarm(_)));
+        let Some(serial) = running.map(|task| task.serial) else { return };
+        let core = Rc::clone(&live.core);
+        if let Some(Task { kind, future, .. }) = live.tasks.remove(&serial) {
+            let message = format!("the alarm's handler took longer than {:?}", limits::ALARM_RUN);
+            let late = Error::new(crate::ErrorKind::Deadline, message);
+            let _ = run_in_turn(&core, Within::default(), || cut_off([future])); // which panics nowhere
+            finish(&core, live, serial, kind, Outcome::Done(Err(late.into())));
+            self.end_turn(index, &core);
+        }
     }
 
     /// The gate's task did not end in time (rule B10).

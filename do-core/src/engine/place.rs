@@ -96,7 +96,8 @@ pub(super) struct Task {
 
 pub(super) enum TaskKind {
     Fetch(Reply),
-    Alarm,
+    /// With the timer that ends a run that takes too long.
+    Alarm(TimerId),
     Message(Rc<SocketCell>),
     Closed(Rc<SocketCell>, Close),
     Failed(Rc<SocketCell>),
@@ -109,7 +110,7 @@ impl TaskKind {
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Fetch(_) => "fetch",
-            Self::Alarm => "alarm",
+            Self::Alarm(_) => "alarm",
             Self::Message(_) => "websocket_message",
             Self::Closed(..) => "websocket_close",
             Self::Failed(_) => "websocket_error",

@@ -261,7 +261,7 @@ fn forget_socket(sockets: &SocketTable, kind: &TaskKind) {
 }
 
 /// What the end of a task means, still inside its turn's transaction.
-fn finish(core: &Rc<Core>, live: &Live, serial: u64, kind: TaskKind, outcome: Outcome) {
+pub(super) fn finish(core: &Rc<Core>, live: &Live, serial: u64, kind: TaskKind, outcome: Outcome) {
     let name = kind.name();
     let failed =
         |failure: &Failure| tracing::warn!(object = %core.id, handler = name, error = %failure, "failed");
@@ -270,7 +270,8 @@ fn finish(core: &Rc<Core>, live: &Live, serial: u64, kind: TaskKind, outcome: Ou
             let result = result.inspect_err(failed).map(|response| watch_body(core, live, serial, response));
             core.push(Output::Reply(reply, result.map_err(Error::from)));
         }
-        (TaskKind::Alarm, Outcome::Done(result)) => {
+        (TaskKind::Alarm(timer), Outcome::Done(result)) => {
+            core.shared.timers.borrow_mut().remove(timer);
             let end = if result.inspect_err(failed).is_ok() { RunEnd::Succeeded } else { RunEnd::Failed };
             let clears = core.alarm.borrow().clears(end);
             if clears && let Err(error) = core.storage.set_alarm(None) {
