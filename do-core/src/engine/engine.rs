@@ -406,8 +406,14 @@ impl Engine {
         }
     }
 
-    /// Goes on after a gate's end: with the next that waits, or with what was woken meanwhile and may run now.
+    /// Goes on after a gate's end: with whoever awaited it, so that nobody else gets in between; then with the next
+    /// gate that waits, or with what was woken meanwhile and may run now.
     fn gate_may_have_opened(&mut self, index: u32) {
+        let mut woken = Vec::new();
+        self.shared.ready.take(&mut woken);
+        for key in woken {
+            self.run_task(key);
+        }
         let Some((_, live)) = self.live(index) else { return };
         let next = match live.gates.last() {
             None => live.waiting_gates.pop_front(),
