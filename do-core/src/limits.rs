@@ -45,6 +45,9 @@ pub const CLOSE_WAIT: Duration = Duration::from_secs(10);
 /// Retries of a failing alarm after its first run (rule E8).
 pub const ALARM_RETRIES: u32 = 6;
 
+/// A run of an alarm's handler has failed after this time (rule E7).
+pub const ALARM_RUN: Duration = Duration::from_secs(15 * 60);
+
 /// Delay before the first retry of an alarm; doubles with each (rule E8).
 pub const ALARM_BACKOFF: Duration = Duration::from_secs(2);
 

@@ -27,7 +27,8 @@ struct State {
     max: usize,
     sender_gone: bool,
     receiver_gone: bool,
-    /// The turn that wrote `held` was rolled back: the reader gets an error instead of a short body.
+    /// The turn that wrote `held` was rolled back, or the writer was thrown away: the reader gets an error instead
+    /// of a short body.
     failed: Option<Error>,
     reader: Option<Waker>,
     watchers: Vec<Waker>,
@@ -120,6 +121,12 @@ impl Drop for BodySender {
     fn drop(&mut self) {
         let mut state = lock(&self.0);
         state.sender_gone = true;
+        #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
+        if crate::engine::is_cutting_off() && state.failed.is_none() {
+            // The reader must not take what it has for the whole.
+            state.failed =
+                Some(Error::new(ErrorKind::Reset, "the object went away while it wrote this body"));
+        }
         wake(state);
     }
 }
@@ -152,7 +159,7 @@ impl Receiver {
             state.queued -= chunk.len();
             return Poll::Ready(Some(Ok(chunk)));
         }
-        if let Some(error) = &state.failed {
+        if let Some(error) = state.failed.as_ref().filter(|_| state.held.is_empty()) {
             return Poll::Ready(Some(Err(error.clone())));
         }
         if state.sender_gone && state.held.is_empty() {

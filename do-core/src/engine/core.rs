@@ -33,6 +33,8 @@ pub(super) enum Due {
         object: u32,
         task: u64,
     },
+    /// The alarm's handler at this place has run for too long.
+    AlarmRun(u32),
     /// The peer had its time to answer our Close, or to close the connection.
     CloseWait(SocketKey, ConnId),
     /// The client had its time to complete the handshake.
@@ -84,15 +86,22 @@ impl Shared {
 
 /// Work that a turn asked for beside its own.
 pub(super) enum Spawn {
-    Background { work: LocalFuture<()>, parent: u64 },
-    Gate { work: LocalFuture<Result<(), Failure>>, parent: u64, depth: usize },
+    Background { work: LocalFuture<()>, within: Within },
+    Gate(GateWork),
 }
 
-/// The turn that is running.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Turn {
-    pub(super) task: u64,
-    /// How deep in gates the task is.
+/// What is to run behind a gate.
+pub(super) struct GateWork {
+    pub(super) work: LocalFuture<Result<(), Failure>>,
+    /// Where it was asked for.
+    pub(super) within: Within,
+}
+
+/// The gate that a task belongs to: it is the gate's work, or was spawned by it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Within {
+    pub(super) gate: Option<u64>,
+    /// How deep in gates that is.
     pub(super) depth: usize,
 }
 
@@ -114,7 +123,9 @@ pub(crate) struct Core {
     pub(super) alarm_ended: Cell<Option<RunEnd>>,
     /// Whether the alarm was touched in its run before this turn: a turn that is undone undoes its touch.
     touched_before: Cell<bool>,
-    turn: Cell<Option<Turn>>,
+    pub(super) rolled_back: Cell<bool>,
+    /// Set while a turn runs.
+    turn: Cell<Option<Within>>,
     now: Cell<Timestamp>,
     /// Why the instance must go, once the turn is over.
     fault: RefCell<Option<Error>>,
@@ -144,6 +155,7 @@ impl Core {
             alarm_changed: Cell::new(false),
             alarm_ended: Cell::new(None),
             touched_before: Cell::new(false),
+            rolled_back: Cell::new(false),
             turn: Cell::new(None),
             now,
             fault: RefCell::new(None),
@@ -153,7 +165,7 @@ impl Core {
 
     // ---- driven by the engine
 
-    pub(super) fn begin_turn(&self, turn: Turn) {
+    pub(super) fn begin_turn(&self, turn: Within) {
         self.turn.set(Some(turn));
         self.touched_before.set(self.alarm.borrow().is_touched());
         self.now.set(self.now.get().max(self.shared.clock.now())); // never back within an instance
@@ -163,8 +175,9 @@ impl Core {
         self.turn.set(None);
     }
 
-    /// Undoes what the turn wrote.
+    /// Undoes what the turn wrote. The instance must go: what it sent since then may never leave.
     pub(super) fn roll_back(&self) {
+        self.rolled_back.set(true);
         self.storage.rollback();
         self.alarm.borrow_mut().restore_touched(self.touched_before.get());
     }
@@ -215,7 +228,7 @@ impl Core {
         key
     }
 
-    fn in_turn(&self) -> Result<Turn, Error> {
+    fn in_turn(&self) -> Result<Within, Error> {
         if self.dead.get() {
             return Err(Error::new(ErrorKind::Reset, "this instance of the object is gone"));
         }
@@ -317,8 +330,8 @@ impl Core {
 
     pub(crate) fn wait_until(&self, work: impl Future<Output = ()> + 'static) {
         match self.in_turn() {
-            Ok(Turn { task: parent, .. }) => {
-                self.spawned.borrow_mut().push(Spawn::Background { work: Box::pin(work), parent });
+            Ok(within) => {
+                self.spawned.borrow_mut().push(Spawn::Background { work: Box::pin(work), within });
             }
             Err(error) => tracing::warn!(object = ?self.id, %error, "wait_until: the work is dropped"),
         }
@@ -344,12 +357,12 @@ impl Core {
                 self.fault(Error::new(ErrorKind::Reset, message));
                 None
             }
-            Ok(Turn { task: parent, depth }) => {
+            Ok(within) => {
                 let work = Box::pin(async move {
                     filled.put(work.await?);
                     Ok(())
                 });
-                self.spawned.borrow_mut().push(Spawn::Gate { work, parent, depth: depth + 1 });
+                self.spawned.borrow_mut().push(Spawn::Gate(GateWork { work, within }));
                 None
             }
         };
@@ -408,17 +421,19 @@ impl<T> Slot<T> {
     }
 }
 
-/// A sleep of an object.
+/// A sleep of an object. One of no time, too, lets other events in (rule C2).
 pub(crate) struct Sleep {
     core: Rc<Core>,
     until: Duration,
     timer: Option<TimerId>,
+    /// It keeps the object awake.
+    pending: bool,
 }
 
 impl Sleep {
     pub(crate) fn new(core: Rc<Core>, duration: Duration) -> Self {
         let until = core.shared.elapsed.get().saturating_add(duration);
-        Self { core, until, timer: None }
+        Self { core, until, timer: None, pending: false }
     }
 }
 
@@ -427,19 +442,28 @@ impl Future for Sleep {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
-        if this.core.shared.elapsed.get() >= this.until {
-            return Poll::Ready(());
-        }
         let wake = Due::Wake(cx.waker().clone());
         let mut timers = this.core.shared.timers.borrow_mut();
-        match this.timer {
-            Some(timer) => timers.replace(timer, wake),
-            None => {
-                this.timer = Some(timers.insert(this.until, wake));
-                this.core.sleeping.set(this.core.sleeping.get() + 1);
-            }
+        let Some(timer) = this.timer else {
+            this.timer = Some(timers.insert(this.until, wake));
+            this.pending = true;
+            this.core.sleeping.set(this.core.sleeping.get() + 1);
+            return Poll::Pending;
+        };
+        if timers.replace(timer, wake) {
+            return Poll::Pending;
         }
-        Poll::Pending
+        drop(timers);
+        this.over();
+        Poll::Ready(())
+    }
+}
+
+impl Sleep {
+    fn over(&mut self) {
+        if std::mem::take(&mut self.pending) {
+            self.core.sleeping.set(self.core.sleeping.get() - 1);
+        }
     }
 }
 
@@ -447,7 +471,7 @@ impl Drop for Sleep {
     fn drop(&mut self) {
         if let Some(timer) = self.timer {
             self.core.shared.timers.borrow_mut().remove(timer);
-            self.core.sleeping.set(self.core.sleeping.get() - 1);
         }
+        self.over();
     }
 }

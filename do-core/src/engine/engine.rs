@@ -5,12 +5,13 @@ use super::{
     alarm::Begin,
     class::{Class, LocalFuture, SocketSeed},
     clock::Clock,
-    core::{Due, Shared},
+    core::{Due, Shared, Within},
     events::{Event, Reply},
     gate::Output,
     place::{Live, ObjectKey, Outcome, Place, Task, TaskKind},
     ready::{TaskKey, TaskWaker},
     sockets::{SocketCell, SocketTable},
+    turn::cut_off,
 };
 use crate::{
     AlarmInfo, Close, CloseFrame, Error, ErrorKind, Failure, Message, ObjectName, Request, Timestamp, limits,
@@ -44,6 +45,20 @@ pub(crate) struct Ports {
     pub(crate) seed: u64,
 }
 
+/// Rounds of one poll. Events that only follow from each other are done within a few.
+const ROUNDS: usize = 16;
+
+/// The driver stops: what is under way is cut off.
+impl Drop for Engine {
+    fn drop(&mut self) {
+        for live in self.places.drain().filter_map(|place| place.live) {
+            cut_off(live.tasks);
+            cut_off(live.waiting_gates);
+            cut_off([live.instance]);
+        }
+    }
+}
+
 /// How an object's database is opened.
 pub(crate) type OpenStorage = Box<dyn Fn(&ObjectKey) -> Result<Rc<dyn Storage>, Error>>;
 
@@ -66,9 +81,6 @@ pub(crate) enum SocketEvent {
     /// The connection is gone.
     Lost,
 }
-
-/// Rounds of one [`Engine::poll`]: enough for what follows from one event, few enough for the others.
-const ROUNDS: usize = 64;
 
 /// See the [module](self).
 pub(crate) struct Engine {
@@ -140,9 +152,7 @@ impl Engine {
             let message = format!("{most} requests wait for this object already");
             return reply.send(Err(Error::new(ErrorKind::Overloaded, message)));
         }
-        if place.live.is_none() && place.inbox.is_empty() && name.is_some() {
-            place.name = name;
-        }
+        place.reached_by(name);
         self.deliver(index, Event::Fetch(request, reply));
     }
 
@@ -202,9 +212,9 @@ impl Engine {
         self.deliver(key.object, event);
     }
 
-    /// Does what can be done now. True when more may be left: a task that wakes itself again and again must not
-    /// keep out what comes from outside.
-    pub(crate) fn poll(&mut self) -> bool {
+    /// Does what can be done now. An object that keeps itself busy does not keep the driver from its other work:
+    /// after some rounds the driver is woken for the rest.
+    pub(crate) fn poll(&mut self) {
         for _ in 0..ROUNDS {
             self.shared.elapsed.set(self.shared.clock.elapsed());
             let mut busy = self.fire_timers();
@@ -221,10 +231,10 @@ impl Engine {
                 self.run_place(index);
             }
             if !busy {
-                return false;
+                return;
             }
         }
-        true
+        self.shared.ready.wake_driver();
     }
 
     /// When [`poll`](Self::poll) has something to do again, in monotonic time, if nothing else happens.
@@ -355,7 +365,8 @@ impl Engine {
                 place.alarm_queued = false;
                 let begin = self.begin_alarm(index, now);
                 let Some(info) = begin else { return };
-                (TaskKind::Alarm, done(instance.alarm(info)))
+                let timer = self.shared.after(limits::ALARM_RUN, Due::AlarmRun(index));
+                (TaskKind::Alarm(timer), done(instance.alarm(info)))
             }
             Event::Message(cell, message) => {
                 let work = instance.message(seed(&cell), message);
@@ -381,7 +392,8 @@ impl Engine {
     fn start_task(&mut self, index: u32, kind: TaskKind, future: LocalFuture<Outcome>) {
         let serial = self.shared.next_serial();
         let waker = TaskWaker::new(&self.shared.ready, TaskKey { object: index, task: serial });
-        self.turn(index, Task { serial, kind, future, waker, depth: 0, gate: None, started: false });
+        let within = Within::default();
+        self.turn(index, Task { serial, kind, future, waker, within, started: false });
     }
 
     fn run_task(&mut self, key: TaskKey) {
@@ -402,13 +414,26 @@ impl Engine {
         }
     }
 
-    /// Goes on after a gate's end: with the next that waits, or with what was woken meanwhile and may run now.
+    /// Goes on after a gate's end: with whoever awaited it, so that nobody else gets in between; then with the next
+    /// gate that waits, or with what was woken meanwhile and may run now.
     fn gate_may_have_opened(&mut self, index: u32) {
+        let mut woken = Vec::new();
+        self.shared.ready.take(&mut woken);
+        for key in woken {
+            self.run_task(key);
+        }
         let Some((_, live)) = self.live(index) else { return };
-        if live.gates.is_empty()
-            && let Some((work, depth)) = live.waiting_gates.pop_front()
-        {
-            return self.start_gate(index, work, depth);
+        let next = match live.gates.last() {
+            None => live.waiting_gates.pop_front(),
+            // What the work of the open gate asked for comes next, or it would wait for itself.
+            open => live
+                .waiting_gates
+                .iter()
+                .position(|w| w.within.gate.as_ref() == open)
+                .and_then(|i| live.waiting_gates.remove(i)),
+        };
+        if let Some(next) = next {
+            return self.start_gate(index, next);
         }
         let deferred = std::mem::take(&mut live.deferred);
         for task in deferred {
@@ -429,6 +454,7 @@ impl Engine {
                 Due::Wake(waker) => waker.wake(),
                 Due::Idle(index) => self.check_idle(index),
                 Due::Gate { object, task } => self.gate_expired(object, task),
+                Due::AlarmRun(index) => self.alarm_expired(index),
                 Due::CloseWait(key, conn) => {
                     self.shared.transport.abort(conn);
                     self.socket_event(key, SocketEvent::Lost);
@@ -469,9 +495,7 @@ impl Engine {
                 place.listed = None;
                 if !place.alarm_queued {
                     place.alarm_queued = true;
-                    if place.live.is_none() && place.inbox.is_empty() {
-                        place.name = place.alarm_name.clone();
-                    }
+                    place.reached_by(place.alarm_name.clone());
                     self.deliver(index, Event::Alarm);
                 }
             }

@@ -31,9 +31,15 @@ pub(super) struct OutputGate {
 impl OutputGate {
     /// Takes an output made now. `dirty`: the turn has written and not committed.
     pub(super) fn push(&mut self, output: Output, dirty: bool) {
-        let needs = self.committed + u64::from(dirty);
-        debug_assert!(self.waiting.back().is_none_or(|(last, _)| *last <= needs));
+        let last = self.waiting.back().map_or(0, |(last, _)| *last);
+        let needs = last.max(self.committed + u64::from(dirty));
         self.waiting.push_back((needs, output));
+    }
+
+    /// Whether something waits for the commit that is still open, although nothing may be left to commit: the
+    /// turn can have discarded what it wrote.
+    pub(super) fn awaits_open(&self) -> bool {
+        self.waiting.back().is_some_and(|(last, _)| *last > self.committed)
     }
 
     /// The open commit was made; its number.

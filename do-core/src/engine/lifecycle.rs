@@ -3,13 +3,13 @@
 use super::{
     Engine, Storage,
     alarm::RunEnd,
-    core::{Core, Due, Turn},
+    core::{Core, Due, Within},
     events::Event,
     gate::Output,
-    place::{Live, TaskKind},
-    turn::{drop_each, drop_quietly, run_in_turn},
+    place::{Live, Outcome, Task, TaskKind},
+    turn::{cut_off, finish, run_in_turn},
 };
-use crate::{Error, ObjectId};
+use crate::{Error, ObjectId, limits};
 use std::{
     collections::{BTreeMap, VecDeque},
     rc::Rc,
@@ -42,15 +42,14 @@ impl Engine {
             Rc::clone(self.classes.get(usize::from(key.class)).ok_or_else(|| {
                 Error::new(crate::ErrorKind::NotFound, "the object's class is not registered")
             })?);
-        let made = run_in_turn(&core, Turn { task: 0, depth: 0 }, || class.make(Rc::clone(&core)));
+        let made = run_in_turn(&core, Within::default(), || class.make(Rc::clone(&core)));
         let made = made.and_then(|made| made.map_err(Error::from));
         let instance = match made {
             Ok(instance) => instance,
             Err(error) => {
                 core.die();
                 storage.rollback();
-                let spawned = core.spawned.take();
-                drop_each(spawned);
+                cut_off(core.spawned.take());
                 return Err(error);
             }
         };
@@ -107,7 +106,10 @@ impl Engine {
         for (_, task) in live.tasks {
             match task.kind {
                 TaskKind::Fetch(reply) => reply.send(Err(error.clone())),
-                TaskKind::Alarm => alarm_ran = true,
+                TaskKind::Alarm(timer) => {
+                    self.shared.timers.borrow_mut().remove(timer);
+                    alarm_ran = true;
+                }
                 TaskKind::Gate(timer) => self.shared.timers.borrow_mut().remove(timer),
                 _ => {}
             }
@@ -128,11 +130,10 @@ impl Engine {
                 Event::Message(..) | Event::Closed(..) | Event::Failed(..) => {}
             }
         }
-        drop_each(remains);
-        drop_each(live.waiting_gates);
-        let spawned = live.core.spawned.take();
-        drop_each(spawned);
-        drop_quietly(live.instance);
+        cut_off(remains);
+        cut_off(live.waiting_gates);
+        cut_off(live.core.spawned.take());
+        cut_off([live.instance]); // the last: the handlers had shares of it
         self.drop_sockets(index);
         if alarm_ran {
             self.alarm_run_lost(index, &*live.storage);
@@ -142,19 +143,14 @@ impl Engine {
     }
 
     /// At the end of the thread: what was not begun is refused, so that its caller knows that nothing of it
-    /// happened; what was is cut off.
-    pub(crate) fn stop(&mut self) {
+    /// happened.
+    pub(crate) fn refuse_waiting(&mut self) {
         for (_, place) in &mut self.places {
             for event in std::mem::take(&mut place.inbox) {
                 if let Event::Fetch(_, reply) = event {
                     reply.send(Err(Error::new(crate::ErrorKind::Shutdown, "the host has shut down")));
                 }
             }
-            let Some(live) = place.live.take() else { continue };
-            live.core.die();
-            drop_each(live.tasks.into_values().map(|task| (task.kind, task.future)));
-            drop_each(live.waiting_gates);
-            drop_quietly(live.instance);
         }
     }
 
@@ -214,11 +210,25 @@ impl Engine {
         }
         if let Some(live) = place.live.take() {
             tracing::debug!(object = %live.core.id, sockets = place.sockets.len(), "evicted");
-            place.name = None; // A9: the next instance is known by how it is reached
             live.core.die();
-            drop_quietly(live.instance);
+            cut_off([live.instance]);
         }
         self.forget_if_possible(index);
+    }
+
+    /// E7: the alarm's handler did not end in time. It goes no further and has failed; the object goes on.
+    pub(super) fn alarm_expired(&mut self, index: u32) {
+        let Some((_, live)) = self.live(index) else { return };
+        let running = live.tasks.values().find(|task| matches!(task.kind, TaskKind::Alarm(_)));
+        let Some(serial) = running.map(|task| task.serial) else { return };
+        let core = Rc::clone(&live.core);
+        if let Some(Task { kind, future, .. }) = live.tasks.remove(&serial) {
+            let message = format!("the alarm's handler took longer than {:?}", limits::ALARM_RUN);
+            let late = Error::new(crate::ErrorKind::Deadline, message);
+            let _ = run_in_turn(&core, Within::default(), || cut_off([future])); // which panics nowhere
+            finish(&core, live, serial, kind, Outcome::Done(Err(late.into())));
+            self.end_turn(index, &core);
+        }
     }
 
     /// The gate's task did not end in time (rule B10).

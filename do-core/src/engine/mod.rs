@@ -34,5 +34,5 @@ pub(crate) use {
     ready::ReadyQueue,
     sockets::SocketCell,
     timers::Timers,
-    turn::{current, hold_body},
+    turn::{current, hold_body, is_cutting_off},
 };

@@ -5,7 +5,7 @@ use super::{
     Storage,
     alarm::AlarmSlot,
     class::{Instance, LocalFuture},
-    core::Core,
+    core::{Core, GateWork, Within},
     events::{Event, Reply},
     ready::TaskWaker,
     sockets::{SocketCell, SocketTable},
@@ -62,7 +62,7 @@ pub(super) struct Live {
     /// The gates that are closed, the innermost last. Only its task runs (rule B8).
     pub(super) gates: Vec<u64>,
     /// Gates that were asked for beside a closed one, in order.
-    pub(super) waiting_gates: VecDeque<(LocalFuture<Result<(), Failure>>, usize)>,
+    pub(super) waiting_gates: VecDeque<GateWork>,
     /// Tasks that were woken while a gate was closed.
     pub(super) deferred: VecDeque<u64>,
     /// Response bodies that are not used up.
@@ -70,10 +70,15 @@ pub(super) struct Live {
 }
 
 impl Live {
+    /// Whether `gate` has not ended.
+    pub(super) fn is_held_by(&self, gate: Option<u64>) -> bool {
+        gate.is_some_and(|gate| self.gates.contains(&gate))
+    }
+
     /// Whether `task` may run now.
     pub(super) fn may_run(&self, task: u64) -> bool {
         let Some(gate) = self.gates.last() else { return true };
-        *gate == task || self.tasks.get(&task).is_some_and(|task| task.gate == Some(*gate))
+        *gate == task || self.tasks.get(&task).is_some_and(|task| task.within.gate == Some(*gate))
     }
 }
 
@@ -83,17 +88,16 @@ pub(super) struct Task {
     pub(super) kind: TaskKind,
     pub(super) future: LocalFuture<Outcome>,
     pub(super) waker: Arc<TaskWaker>,
-    /// How deep in gates it is.
-    pub(super) depth: usize,
-    /// The gate whose work spawned it, and with which it runs.
-    pub(super) gate: Option<u64>,
+    /// The gate with which it runs: its own, or the one whose work spawned it.
+    pub(super) within: Within,
     /// It was polled before.
     pub(super) started: bool,
 }
 
 pub(super) enum TaskKind {
     Fetch(Reply),
-    Alarm,
+    /// With the timer that ends a run that takes too long.
+    Alarm(TimerId),
     Message(Rc<SocketCell>),
     Closed(Rc<SocketCell>, Close),
     Failed(Rc<SocketCell>),
@@ -106,7 +110,7 @@ impl TaskKind {
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Fetch(_) => "fetch",
-            Self::Alarm => "alarm",
+            Self::Alarm(_) => "alarm",
             Self::Message(_) => "websocket_message",
             Self::Closed(..) => "websocket_close",
             Self::Failed(_) => "websocket_error",
@@ -138,6 +142,15 @@ impl Place {
             queued: false,
             idle_check: false,
             last_active: Duration::ZERO,
+        }
+    }
+
+    /// An event is about to be queued that reaches the object by `name`. The first one of an instance decides
+    /// (rule A9); one without a name is told the old name as long as sockets tie the instances together.
+    pub(super) fn reached_by(&mut self, name: Option<ObjectName>) {
+        let first = self.live.is_none() && self.inbox.is_empty();
+        if first && (name.is_some() || self.sockets.len() == 0) {
+            self.name = name;
         }
     }
 

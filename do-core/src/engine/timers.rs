@@ -32,11 +32,10 @@ impl<T> Timers<T> {
         self.entries.remove(&id);
     }
 
-    /// Replaces what a pending entry is for.
-    pub(crate) fn replace(&mut self, id: TimerId, what: T) {
-        if let Some(entry) = self.entries.get_mut(&id) {
-            *entry = what;
-        }
+    /// Replaces what a pending entry is for. False when it has fired or was removed.
+    pub(crate) fn replace(&mut self, id: TimerId, what: T) -> bool {
+        let entry = self.entries.get_mut(&id);
+        entry.map(|entry| *entry = what).is_some()
     }
 
     pub(crate) fn pop_due(&mut self, now: Duration) -> Option<T> {
@@ -70,7 +69,8 @@ mod tests {
         let dropped = timers.insert(ms(10), "x");
         let changed = timers.insert(ms(10), "y");
         timers.remove(dropped);
-        timers.replace(changed, "b");
+        assert!(timers.replace(changed, "b"));
+        assert!(!timers.replace(dropped, "x"));
         assert_eq!(timers.next(), Some(ms(10)));
         assert_eq!(timers.pop_due(ms(9)), None);
         let due: Vec<_> = std::iter::from_fn(|| timers.pop_due(ms(30))).collect();

@@ -4,7 +4,7 @@ use super::{
     Engine,
     alarm::RunEnd,
     class::LocalFuture,
-    core::{Core, Due, Spawn, Turn},
+    core::{Core, Due, GateWork, Spawn, Within},
     gate::Output,
     place::{Live, Outcome, Task, TaskKind},
     ready::{TaskKey, TaskWaker},
@@ -13,7 +13,7 @@ use super::{
 use crate::{Error, ErrorKind, Failure, Response, body::Held, limits};
 use std::{
     any::Any,
-    cell::RefCell,
+    cell::{Cell, RefCell},
     panic::{AssertUnwindSafe, catch_unwind},
     rc::Rc,
     sync::{
@@ -24,6 +24,8 @@ use std::{
 };
 
 thread_local! {
+    /// Instances are being thrown away: what they were writing is cut off, not finished.
+    static CUTTING_OFF: Cell<bool> = const { Cell::new(false) };
     /// The instance whose turn runs on this thread. Bodies and stubs have no state of their own to ask.
     static CURRENT: RefCell<Option<Rc<Core>>> = const { RefCell::new(None) };
 }
@@ -41,7 +43,7 @@ pub(crate) fn hold_body(held: impl FnOnce() -> Held) -> bool {
 }
 
 /// Runs application code as a turn of `core`. A panic is an error with its text.
-pub(super) fn run_in_turn<T>(core: &Rc<Core>, turn: Turn, code: impl FnOnce() -> T) -> Result<T, Error> {
+pub(super) fn run_in_turn<T>(core: &Rc<Core>, turn: Within, code: impl FnOnce() -> T) -> Result<T, Error> {
     core.begin_turn(turn);
     CURRENT.set(Some(Rc::clone(core)));
     let result = catch_unwind(AssertUnwindSafe(code));
@@ -57,16 +59,23 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("(no text)")
 }
 
+/// Whether a body whose writer goes now was cut off.
+pub(crate) fn is_cutting_off() -> bool {
+    CUTTING_OFF.get() || std::thread::panicking()
+}
+
+/// Drops what is left of an instance, piece by piece: were two of them to panic in one drop, the process would end.
+pub(super) fn cut_off<T>(remains: impl IntoIterator<Item = T>) {
+    CUTTING_OFF.set(true);
+    remains.into_iter().for_each(drop_quietly);
+    CUTTING_OFF.set(false);
+}
+
 /// Drops application values, whose destructors may panic too.
 pub(super) fn drop_quietly<T>(value: T) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
         tracing::error!(panic = panic_text(&*panic), "a destructor of an object panicked");
     }
-}
-
-/// [`drop_quietly`] for several, each by itself: two panics at once would end the process.
-pub(super) fn drop_each<T>(values: impl IntoIterator<Item = T>) {
-    values.into_iter().for_each(drop_quietly);
 }
 
 /// Counts a response body until it is used up or dropped, on whatever thread that happens.
@@ -90,7 +99,7 @@ impl Engine {
         let first = !std::mem::replace(&mut task.started, true);
         task.waker.polling();
         let waker = task.waker.waker();
-        let turn = Turn { task: task.serial, depth: task.depth };
+        let turn = if live.is_held_by(task.within.gate) { task.within } else { Within::default() };
         let poll = run_in_turn(&core, turn, || task.future.as_mut().poll(&mut Context::from_waker(&waker)));
         let unfinished = match poll {
             Err(panic) => {
@@ -146,7 +155,8 @@ impl Engine {
             self.index_before_commit(index, at)?;
             alarm = Some(at);
         }
-        let dirty = core.storage.is_dirty();
+        let discarded = core.gate.borrow().awaits_open() && !core.rolled_back.get();
+        let dirty = core.storage.is_dirty() || discarded;
         core.storage.commit()?;
         if dirty {
             let mut gate = core.gate.borrow_mut();
@@ -171,20 +181,20 @@ impl Engine {
             }
             for spawn in spawned {
                 match spawn {
-                    Spawn::Background { work, parent } => {
+                    Spawn::Background { work, within } => {
                         let future = Box::pin(async move {
                             work.await;
                             Outcome::Done(Ok(()))
                         });
                         let serial = self.shared.next_serial();
-                        self.add_task(index, serial, TaskKind::Background, future, parent, 0);
+                        self.add_task(index, serial, TaskKind::Background, future, within);
                     }
-                    Spawn::Gate { work, parent, depth } => {
+                    Spawn::Gate(gate) => {
                         let Some((_, live)) = self.live(index) else { return };
-                        if live.gates.last().is_none_or(|gate| *gate == parent) {
-                            self.start_gate(index, work, depth);
+                        if live.gates.is_empty() || live.gates.last() == gate.within.gate.as_ref() {
+                            self.start_gate(index, gate);
                         } else {
-                            live.waiting_gates.push_back((work, depth));
+                            live.waiting_gates.push_back(gate);
                         }
                     }
                 }
@@ -193,14 +203,16 @@ impl Engine {
     }
 
     /// Closes a gate and makes its task, which alone runs until it ends.
-    pub(super) fn start_gate(&mut self, index: u32, work: LocalFuture<Result<(), Failure>>, depth: usize) {
+    pub(super) fn start_gate(&mut self, index: u32, gate: GateWork) {
+        let GateWork { work, within } = gate;
         let serial = self.shared.next_serial();
         let timer = self.shared.after(limits::BLOCK_CONCURRENCY, Due::Gate { object: index, task: serial });
         let future = Box::pin(async move { Outcome::Done(work.await) });
         if let Some((_, live)) = self.live(index) {
             live.gates.push(serial);
         }
-        self.add_task(index, serial, TaskKind::Gate(timer), future, 0, depth);
+        let within = Within { gate: Some(serial), depth: within.depth + 1 };
+        self.add_task(index, serial, TaskKind::Gate(timer), future, within);
     }
 
     fn add_task(
@@ -209,14 +221,12 @@ impl Engine {
         serial: u64,
         kind: TaskKind,
         future: LocalFuture<Outcome>,
-        parent: u64,
-        depth: usize,
+        within: Within,
     ) {
         let key = TaskKey { object: index, task: serial };
         let waker = TaskWaker::new(&self.shared.ready, key);
         if let Some((_, live)) = self.live(index) {
-            let gate = live.gates.last().copied().filter(|gate| *gate == parent);
-            live.tasks.insert(serial, Task { serial, kind, future, waker, depth, gate, started: false });
+            live.tasks.insert(serial, Task { serial, kind, future, waker, within, started: false });
             self.shared.ready.push(key);
         }
     }
@@ -251,7 +261,7 @@ fn forget_socket(sockets: &SocketTable, kind: &TaskKind) {
 }
 
 /// What the end of a task means, still inside its turn's transaction.
-fn finish(core: &Rc<Core>, live: &Live, serial: u64, kind: TaskKind, outcome: Outcome) {
+pub(super) fn finish(core: &Rc<Core>, live: &Live, serial: u64, kind: TaskKind, outcome: Outcome) {
     let name = kind.name();
     let failed =
         |failure: &Failure| tracing::warn!(object = %core.id, handler = name, error = %failure, "failed");
@@ -260,7 +270,8 @@ fn finish(core: &Rc<Core>, live: &Live, serial: u64, kind: TaskKind, outcome: Ou
             let result = result.inspect_err(failed).map(|response| watch_body(core, live, serial, response));
             core.push(Output::Reply(reply, result.map_err(Error::from)));
         }
-        (TaskKind::Alarm, Outcome::Done(result)) => {
+        (TaskKind::Alarm(timer), Outcome::Done(result)) => {
+            core.shared.timers.borrow_mut().remove(timer);
             let end = if result.inspect_err(failed).is_ok() { RunEnd::Succeeded } else { RunEnd::Failed };
             let clears = core.alarm.borrow().clears(end);
             if clears && let Err(error) = core.storage.set_alarm(None) {

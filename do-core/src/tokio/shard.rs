@@ -168,7 +168,7 @@ impl Shard {
         // Whatever ends this thread, callers must get an answer.
         let _closer = Closer(Arc::clone(&self.queue));
         self.rounds();
-        self.engine.stop();
+        self.engine.refuse_waiting();
     }
 
     fn rounds(&mut self) {
@@ -177,7 +177,7 @@ impl Shard {
             for conn in std::mem::take(&mut self.conns) {
                 self.connections.poll(conn, &mut self.events);
             }
-            let _ = self.engine.poll();
+            self.engine.poll();
             for (key, event) in std::mem::take(&mut self.events) {
                 self.engine.socket_event(key, socket_event(event));
             }
@@ -187,7 +187,7 @@ impl Shard {
                     return;
                 }
             }
-            let more = self.engine.poll();
+            self.engine.poll();
             while let Some(done) = self.delays.pop_due(self.clock.elapsed()) {
                 let _ = done.send(());
             }
@@ -195,7 +195,7 @@ impl Shard {
             if self.advance_shutdown() {
                 return;
             }
-            if idle && !more {
+            if idle {
                 self.park();
             }
         }
