@@ -45,14 +45,14 @@ pub const CLOSE_WAIT: Duration = Duration::from_secs(10);
 /// Retries of a failing alarm after its first run (rule E8).
 pub const ALARM_RETRIES: u32 = 6;
 
+/// A run of an alarm's handler has failed after this time (rule E7).
+pub const ALARM_RUN: Duration = Duration::from_secs(15 * 60);
+
 /// Delay before the first retry of an alarm; doubles with each (rule E8).
 pub const ALARM_BACKOFF: Duration = Duration::from_secs(2);
 
 /// Longest delay between retries of an alarm (rule E8).
 pub const ALARM_BACKOFF_CAP: Duration = Duration::from_secs(1_024);
-
-/// An alarm's handler may run this long; then the run has failed (rule E7).
-pub const ALARM_WALL: Duration = Duration::from_secs(15 * 60);
 
 /// Largest time an alarm takes, in ms since the epoch: the end of the year 2189 (rule E1).
 pub const ALARM_MAX_MS: i64 = 6_942_758_399_999;

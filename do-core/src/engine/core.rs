@@ -28,16 +28,13 @@ pub(super) enum Due {
     Wake(Waker),
     /// Look whether the object at this place is idle.
     Idle(u32),
-    /// An alarm's handler has run for too long.
-    Alarm {
-        object: u32,
-        task: u64,
-    },
     /// A gate task has run for too long.
     Gate {
         object: u32,
         task: u64,
     },
+    /// The alarm's handler at this place has run for too long.
+    AlarmRun(u32),
     /// The peer had its time to answer our Close, or to close the connection.
     CloseWait(SocketKey, ConnId),
     /// The client had its time to complete the handshake; the task is the one that accepted.

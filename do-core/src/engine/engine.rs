@@ -230,9 +230,7 @@ impl Engine {
     pub(crate) fn poll(&mut self) -> bool {
         self.budget = TURNS;
         loop {
-            self.shared.elapsed.set(self.shared.clock.elapsed());
-            let mut busy = self.fire_timers();
-            busy |= self.fire_alarms();
+            let mut busy = self.tick();
             if self.woken.is_empty() {
                 self.shared.ready.take(&mut self.woken_next);
                 self.woken.extend(self.woken_next.drain(..));
@@ -257,6 +255,13 @@ impl Engine {
                 return false;
             }
         }
+    }
+
+    /// Fires what is due, so that what arrives after this comes after it. True when something was.
+    pub(crate) fn tick(&mut self) -> bool {
+        self.shared.elapsed.set(self.shared.clock.elapsed());
+        let fired = self.fire_timers();
+        self.fire_alarms() || fired
     }
 
     /// When [`poll`](Self::poll) has something to do again, in monotonic time, if nothing else happens.
@@ -401,8 +406,8 @@ impl Engine {
                 place.alarm_queued = false;
                 let begin = self.begin_alarm(index, now);
                 let Some(info) = begin else { return };
-                let work = done(instance.alarm(info));
-                return self.start_alarm(index, work);
+                let timer = self.shared.after(limits::ALARM_RUN, Due::AlarmRun(index));
+                (TaskKind::Alarm(timer), done(instance.alarm(info)))
             }
             Event::Message(cell, message) => {
                 let bytes = message.len();
@@ -422,18 +427,12 @@ impl Engine {
                 (TaskKind::Failed(cell), done(work))
             }
         };
-        let serial = self.shared.next_serial();
-        self.start_task(index, serial, kind, future);
-    }
-
-    fn start_alarm(&mut self, index: u32, work: LocalFuture<Outcome>) {
-        let serial = self.shared.next_serial();
-        let timer = self.shared.after(limits::ALARM_WALL, Due::Alarm { object: index, task: serial });
-        self.start_task(index, serial, TaskKind::Alarm(timer), work);
+        self.start_task(index, kind, future);
     }
 
     /// A handler's first poll happens at its delivery, so that handlers start in order (rule D9).
-    fn start_task(&mut self, index: u32, serial: u64, kind: TaskKind, future: LocalFuture<Outcome>) {
+    fn start_task(&mut self, index: u32, kind: TaskKind, future: LocalFuture<Outcome>) {
+        let serial = self.shared.next_serial();
         let waker = TaskWaker::new(&self.shared.ready, TaskKey { object: index, task: serial });
         let within = Within::default();
         self.turn(index, Task { serial, kind, future, waker, within, started: false });
@@ -457,8 +456,14 @@ impl Engine {
         }
     }
 
-    /// Goes on after a gate's end: with the next that waits, or with what was woken meanwhile and may run now.
+    /// Goes on after a gate's end: with whoever awaited it, so that nobody else gets in between; then with the next
+    /// gate that waits, or with what was woken meanwhile and may run now.
     fn gate_may_have_opened(&mut self, index: u32) {
+        let mut woken = Vec::new();
+        self.shared.ready.take(&mut woken);
+        for key in woken {
+            self.run_task(key);
+        }
         let Some((_, live)) = self.live(index) else { return };
         let next = match live.gates.last() {
             None => live.waiting_gates.pop_front(),
@@ -490,8 +495,8 @@ impl Engine {
             match due {
                 Due::Wake(waker) => waker.wake(),
                 Due::Idle(index) => self.check_idle(index),
-                Due::Alarm { object, task } => self.alarm_expired(object, task),
                 Due::Gate { object, task } => self.gate_expired(object, task),
+                Due::AlarmRun(index) => self.alarm_expired(index),
                 Due::CloseWait(key, conn) => {
                     self.shared.transport.abort(conn);
                     self.socket_event(key, SocketEvent::Lost);

@@ -6,10 +6,10 @@ use super::{
     core::{Core, Due, Within},
     events::Event,
     gate::Output,
-    place::{Live, TaskKind},
-    turn::{cut_off, run_in_turn},
+    place::{Live, Outcome, Task, TaskKind},
+    turn::{cut_off, finish, run_in_turn},
 };
-use crate::{Error, Failure, ObjectId};
+use crate::{Error, Failure, ObjectId, limits};
 use std::{
     collections::{BTreeMap, VecDeque},
     rc::Rc,
@@ -154,6 +154,18 @@ impl Engine {
         self.forget_if_possible(index);
     }
 
+    /// At the end of the thread: what was not begun is refused, so that its caller knows that nothing of it
+    /// happened.
+    pub(crate) fn refuse_waiting(&mut self) {
+        for (_, place) in &mut self.places {
+            for event in std::mem::take(&mut place.inbox) {
+                if let Event::Fetch(_, reply) = event {
+                    reply.send(Err(Error::new(crate::ErrorKind::Shutdown, "the host has shut down")));
+                }
+            }
+        }
+    }
+
     /// E7: a run that a reset cut short has failed and is tried again.
     fn alarm_run_lost(&mut self, index: u32, storage: &dyn Storage) {
         let now = self.shared.clock.now();
@@ -242,16 +254,19 @@ impl Engine {
         }
     }
 
-    /// The alarm's handler did not end in time: the run has failed (rule E7). The instance stays.
-    pub(super) fn alarm_expired(&mut self, index: u32, task: u64) {
+    /// E7: the alarm's handler did not end in time. It goes no further and has failed; the object goes on.
+    pub(super) fn alarm_expired(&mut self, index: u32) {
         let Some((_, live)) = self.live(index) else { return };
-        let Some(task) = live.tasks.remove(&task) else { return };
-        let storage = Rc::clone(&live.storage);
-        tracing::warn!(object = %live.core.id, "an alarm's handler ran for too long");
-        cut_off([task.future]);
-        self.alarm_run_lost(index, &*storage);
-        self.relist_alarm(index);
-        self.after_activity(index);
+        let running = live.tasks.values().find(|task| matches!(task.kind, TaskKind::Alarm(_)));
+        let Some(serial) = running.map(|task| task.serial) else { return };
+        let core = Rc::clone(&live.core);
+        if let Some(Task { kind, future, .. }) = live.tasks.remove(&serial) {
+            let message = format!("the alarm's handler took longer than {:?}", limits::ALARM_RUN);
+            let late = Error::new(crate::ErrorKind::Deadline, message);
+            let _ = run_in_turn(&core, Within::default(), || cut_off([future])); // which panics nowhere
+            finish(&core, live, serial, kind, Outcome::Done(Err(late)));
+            self.end_turn(index, &core);
+        }
     }
 
     /// The gate's task did not end in time (rule B10).

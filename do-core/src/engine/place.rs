@@ -98,7 +98,7 @@ pub(super) struct Task {
 
 pub(super) enum TaskKind {
     Fetch(Reply),
-    /// With the timer of its time limit.
+    /// With the timer that ends a run that takes too long.
     Alarm(TimerId),
     /// With the length of the message.
     Message(Rc<SocketCell>, usize),

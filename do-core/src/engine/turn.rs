@@ -263,7 +263,7 @@ fn forget_socket(sockets: &SocketTable, kind: &TaskKind) {
 }
 
 /// What the end of a task means, still inside its turn's transaction.
-fn finish(core: &Rc<Core>, live: &Live, serial: u64, kind: TaskKind, outcome: Outcome) {
+pub(super) fn finish(core: &Rc<Core>, live: &Live, serial: u64, kind: TaskKind, outcome: Outcome) {
     let name = kind.name();
     let failed = |error: &Error| tracing::warn!(object = %core.id, handler = name, %error, "failed");
     match (kind, outcome) {

@@ -174,15 +174,17 @@ impl Shard {
         ReadyQueue::new(move || queue.wake())
     }
 
-    /// Runs until it is told to stop. The order within a round: time first, so that what is due comes before
-    /// later requests; then what arrived; then one flush, which coalesces what the round has sent.
+    /// Runs until it is told to stop. The order within a round: what arrived is taken in; then comes time, so that
+    /// what was due before it is done before it; then it is delivered; then one flush, which coalesces what the
+    /// round has sent.
     pub(super) fn run(mut self) {
         // Whatever ends this thread, callers must get an answer.
         let _closer = Closer(Arc::clone(&self.queue));
-        self.work();
+        self.rounds();
+        self.engine.refuse_waiting();
     }
 
-    fn work(&mut self) {
+    fn rounds(&mut self) {
         loop {
             let (commands, idle) = self.take_inbound();
             self.engine.poll();
@@ -190,7 +192,7 @@ impl Shard {
             if self.commands(commands) {
                 return;
             }
-            let more = self.engine.poll();
+            self.engine.poll();
             while let Some(done) = self.delays.pop_due(self.clock.elapsed()) {
                 let _ = done.send(());
             }
@@ -198,7 +200,7 @@ impl Shard {
             if self.advance_shutdown() {
                 return;
             }
-            if idle && !more {
+            if idle {
                 self.park();
             }
         }
@@ -210,6 +212,9 @@ impl Shard {
         let mut handed = 0_usize;
         for conn in std::mem::take(&mut self.conns) {
             self.connections.poll(conn, &mut self.events);
+            if !self.events.is_empty() {
+                self.engine.tick(); // what was due when they came goes first
+            }
             for (key, event) in self.events.drain(..) {
                 self.engine.socket_event(key, socket_event(event));
                 handed += 1;

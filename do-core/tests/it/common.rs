@@ -93,25 +93,34 @@ impl Rig {
         self.why_awake(name).await.is_some()
     }
 
+    /// Virtual ms since the start of the test.
+    pub(crate) fn clock_ms(&self) -> u128 {
+        use do_core::tokio::Clock;
+        self.clock.elapsed().as_millis()
+    }
+
     /// Returns when what was asked for and what it asked for in turn has happened.
     pub(crate) async fn settle(&self) {
-        for _ in 0..6 {
+        for _ in 0..4 {
             self.why_awake("nobody").await;
         }
     }
 
-    /// Moves the time and lets happen what is due.
+    /// Lets happen what is under way, moves the time, and lets happen what is due then.
     pub(crate) async fn pass(&self, ms: u64) {
-        self.clock.advance(Duration::from_millis(ms));
-        self.settle().await;
+        self.pass_in_steps(ms, ms).await;
     }
 
-    /// Many small steps, as real time has them.
+    /// The same in many small steps, as real time has them.
     pub(crate) async fn pass_in_steps(&self, ms: u64, step: u64) {
-        for _ in 0..ms / step {
-            self.pass(step).await;
+        self.settle().await;
+        let mut left = ms;
+        while left > 0 {
+            let now = step.min(left);
+            self.clock.advance(Duration::from_millis(now));
+            self.settle().await;
+            left -= now;
         }
-        self.pass(ms % step).await;
     }
 }
 

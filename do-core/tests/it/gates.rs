@@ -13,8 +13,11 @@ async fn lines(rig: &Rig, name: &str) -> Value {
 }
 
 async fn increments(rig: &Rig, name: &str, step: Value, time: u64) -> Value {
+    // All of them are delivered together when this gate opens.
+    let gate = rig.begin(name, json!([{"gate": [{"sleep": 10}]}]));
     let calls: Vec<_> = (0..20).map(|_| rig.begin(name, json!([step]))).collect();
-    rig.settle().await;
+    rig.pass(10).await;
+    join(gate).await.unwrap();
     rig.pass_in_steps(time, 10).await;
     for call in calls {
         join(call).await.unwrap();

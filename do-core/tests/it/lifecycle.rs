@@ -534,3 +534,17 @@ async fn a_host_that_is_dropped_cuts_bodies_and_callers_off() {
     assert_eq!(join(waiting).await.unwrap_err().kind(), ErrorKind::Reset);
     assert_eq!(ask(&stub, json!([])).await.unwrap_err().kind(), ErrorKind::Shutdown);
 }
+
+#[tokio::test]
+async fn b8_whoever_awaits_a_gate_goes_on_before_anybody_else() {
+    let rig = Rig::new();
+    let first = rig.begin("x", json!([{"gate": [{"sleep": 10}]}, {"note": "behind"}]));
+    let second = rig.begin("x", json!([{"gate": [{"sleep": 10}, {"fail": "x"}]}, {"note": "never"}]));
+    let third = rig.begin("x", json!([{"note": "never"}]));
+    rig.pass(10).await;
+    join(first).await.unwrap();
+    rig.pass(10).await;
+    join(second).await.unwrap_err();
+    join(third).await.unwrap_err();
+    assert_eq!(rig.last("x", json!([{"sql": "SELECT line FROM log"}])).await, json!(["behind"]));
+}

@@ -39,6 +39,10 @@ pub(crate) enum Step {
     SetAlarmAt(i64),
     GetAlarm,
     DeleteAlarm,
+    /// Notes what the slot is set to.
+    NoteAlarm,
+    /// The steps, as long as the alarm has not run more often than this.
+    UpToRuns(i64, Vec<Step>),
     /// What the alarm handler does from now on.
     OnAlarm(Vec<Step>),
     /// What the constructor does from now on.
@@ -127,6 +131,12 @@ impl<S: ObjectState> Inner<S> {
             }
             Step::SetAlarmAt(at) => {
                 alarms.set(Timestamp::from_millis(*at)).now_or_never().transpose()?;
+                Value::Null
+            }
+            Step::NoteAlarm => {
+                let alarm = alarms.get().now_or_never().transpose()?.flatten();
+                let line = alarm.map_or_else(|| "none".to_owned(), |at| at.to_string());
+                sql.exec("INSERT INTO log VALUES (?, ?)", (self.state.now(), line))?;
                 Value::Null
             }
             Step::DeleteAlarm => {
@@ -223,6 +233,14 @@ impl<S: ObjectState> Inner<S> {
                     give_way().await;
                 }
                 Value::Null
+            }
+            Step::UpToRuns(most, steps) => {
+                let runs = state.sql().scalar::<i64>("SELECT count(*) FROM runs", ())?;
+                if runs.is_some_and(|runs| runs <= most) {
+                    json!(self.steps(steps).await?)
+                } else {
+                    Value::Null
+                }
             }
             Step::GetAlarm => json!(state.alarms().get().await?),
             Step::Reset(reason) => match state.reset(&reason).await {},

@@ -62,7 +62,7 @@ impl Sees {
         format!(
             "{:?} {name} {:?} listed={listed} tagged={tagged} all={} others={}",
             socket.ready_state(),
-            socket.tags().iter().map(|tag| tag.to_string()).collect::<Vec<_>>(),
+            socket.tags().iter().map(ToString::to_string).collect::<Vec<_>>(),
             sockets.all().len(),
             sockets.others(socket).len()
         )
@@ -291,7 +291,7 @@ async fn d22_a_failing_close_handler_is_answered_for_too() {
 /// Goes down in the way that the message names.
 struct Falls;
 impl Hooks for Falls {
-    fn new(probe: &Probe<Self>) -> Result<()> {
+    fn begin(probe: &Probe<Self>) -> Result<()> {
         probe.state.sql().exec("CREATE TABLE IF NOT EXISTS fails (x)", ())?;
         if !probe.state.sql().exec("SELECT x FROM fails", ())?.is_empty() {
             return Err(Failure::msg("the constructor fails"));

@@ -30,7 +30,7 @@ pub(crate) async fn within<T>(what: impl Future<Output = T>) -> T {
 /// messages, and write everything down.
 #[allow(async_fn_in_trait)]
 pub(crate) trait Hooks: Sized + 'static {
-    fn new(_probe: &Probe<Self>) -> Result<()> {
+    fn begin(_probe: &Probe<Self>) -> Result<()> {
         Ok(())
     }
 
@@ -114,7 +114,7 @@ impl<H: Hooks> DurableObject<HostState> for Probe<H> {
         let log = LOGS.lock().unwrap().as_ref().unwrap()[&rig].clone();
         let probe = Self { state, log, hooks: PhantomData };
         probe.log("new");
-        H::new(&probe)?;
+        H::begin(&probe)?;
         Ok(probe)
     }
 

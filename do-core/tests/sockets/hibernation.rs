@@ -6,7 +6,7 @@ use do_core::{prelude::*, tokio::HostSocket};
 /// Does what the text says.
 struct Sleeper;
 impl Hooks for Sleeper {
-    fn new(probe: &Probe<Self>) -> Result<()> {
+    fn begin(probe: &Probe<Self>) -> Result<()> {
         // D33: the sockets are there in the constructor after a wake.
         for socket in probe.state.sockets().all() {
             socket.send("woken")?;
@@ -166,7 +166,6 @@ async fn d26_d27_attachments_have_a_limit_and_survive_hibernation() {
     ask("attached ?", "16366 yyy").await; // the old value is kept
     rig.evict("a").await;
     ask("x", "woken").await;
-    drop(ask);
     assert_eq!(raw.next().await, text("echo x"));
     raw.text("attached ?").await;
     assert_eq!(raw.next().await, text("16366 yyy"));

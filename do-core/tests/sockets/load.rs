@@ -2,6 +2,7 @@
 
 use crate::common::*;
 use do_core::{prelude::*, tokio::HostSocket};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Handlers that wait for as long as the test likes.
 struct Slow;
@@ -15,22 +16,16 @@ impl Hooks for Slow {
 #[tokio::test]
 async fn a_socket_that_floods_a_slow_object_is_paused_and_loses_nothing() {
     let rig = Rig::start::<Slow>().await;
-    let mut raw = rig.raw("a").await;
+    let raw = rig.raw("a").await;
     const KIB: usize = 1_024;
     let one = frame(BINARY, &[0; 16 * KIB]);
     // 64 MiB, of which the host must take in only a small part.
     let (mut reader, mut writer) = raw.stream.into_split();
-    let sent = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
-    let flood = tokio::spawn({
-        let sent = sent.clone();
-        async move {
-            use tokio::io::AsyncWriteExt;
-            for _ in 0..4_096 {
-                writer.write_all(&one).await.unwrap();
-                sent.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            }
-            writer
+    let flood = tokio::spawn(async move {
+        for _ in 0..4_096 {
+            writer.write_all(&one).await.unwrap();
         }
+        writer
     });
     let running =
         async || rig.awake("a").await.unwrap().iter().filter(|why| **why == "websocket_message").count();
@@ -39,21 +34,18 @@ async fn a_socket_that_floods_a_slow_object_is_paused_and_loses_nothing() {
     let mut answers = Vec::new();
     while answered < 4_096 {
         // The host takes in what it will; when it takes no more, time passes.
-        let mut before = 0;
         loop {
             let now = running().await;
             if now >= 128 || answered + now >= 4_096 {
                 most = most.max(now);
                 break;
             }
-            before = before.max(now);
             tokio::task::yield_now().await;
         }
         let now = running().await;
         rig.clock.advance(Duration::from_secs(1));
         let mut bytes = vec![0; 7];
         for _ in 0..now {
-            use tokio::io::AsyncReadExt;
             within(reader.read_exact(&mut bytes)).await.unwrap();
             answers.push(bytes[2..].to_vec());
         }
@@ -63,8 +55,6 @@ async fn a_socket_that_floods_a_slow_object_is_paused_and_loses_nothing() {
     assert!(answers.iter().all(|answer| answer == b"16384"));
     // 128, and what one read of 64 KiB and its turn of 256 KiB bring beside them.
     assert!(most <= 128 + 17, "{most}");
-    raw = rig.raw("a").await;
-    drop(raw);
 }
 
 /// Yields until another event sets a flag.
@@ -112,4 +102,105 @@ async fn yield_once() {
         std::task::Poll::Pending
     })
     .await;
+}
+
+/// Tells its thread.
+struct Thread;
+impl Hooks for Thread {
+    async fn fetch(probe: &Probe<Self>, request: Request) -> Result<Response> {
+        if Upgrade::of(&request) != Upgrade::None {
+            return probe.accept(&request);
+        }
+        let thread = std::fs::read_link("/proc/thread-self")?;
+        Ok(reply::text(thread.display().to_string()))
+    }
+}
+
+/// Times that a thread went to sleep, and ticks of 10 ms that it ran.
+fn activity(thread: &str) -> (u64, u64) {
+    let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap();
+    let switches = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
+    let stat = std::fs::read_to_string(format!("/proc/{thread}/stat")).unwrap();
+    let fields: Vec<_> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    let ticks = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+    (switches.trim().parse().unwrap(), ticks)
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_shard_with_many_parked_sockets_and_nothing_to_do_does_nothing() {
+    for real_clock in [false, true] {
+        let rig = Rig::with::<Thread>(|builder| {
+            if real_clock { builder.clock(do_core::tokio::SystemClock::new()) } else { builder }
+        })
+        .await;
+        let mut raws = Vec::new();
+        for n in 0..200 {
+            raws.push(rig.raw(&format!("room{}", n % 20)).await);
+        }
+        let thread = rig.text("a").await;
+        if !real_clock {
+            rig.pass(30).await;
+            assert_eq!(rig.awake("room0").await, None);
+        }
+        rig.awake("room0").await;
+        // The thread may still be on its way to sleep: a spinning one never comes to rest.
+        within(async {
+            let mut before = activity(&thread);
+            loop {
+                // Real time, because a thread that does nothing is the point.
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                let now = activity(&thread);
+                if now.0 <= before.0 + 1 && now.1 <= before.1 {
+                    break;
+                }
+                before = now;
+            }
+        })
+        .await;
+        raws[0].send(&frame(PING, b"")).await;
+        assert_eq!(raws[0].next().await, Got::Pong(Vec::new()));
+    }
+}
+
+#[tokio::test]
+async fn sockets_of_many_objects_that_come_and_go_at_once_reach_their_own_object() {
+    struct H;
+    impl Hooks for H {
+        async fn message(probe: &Probe<Self>, socket: HostSocket, message: Message) -> Result<()> {
+            let name = probe.state.id().name().map(ToString::to_string).unwrap_or_default();
+            let text = message.as_text().unwrap_or_default();
+            if text == "reset" {
+                match probe.state.reset("now").await {}
+            }
+            Ok(socket.send(format!("{name} {text}"))?)
+        }
+    }
+    let rig = Rig::with::<H>(|builder| builder.shards(3)).await;
+    let mut all = Vec::new();
+    for n in 0..24 {
+        let mut raw = rig.raw(&format!("room{n}")).await;
+        all.push(async move {
+            for m in 0..50 {
+                raw.text(&m.to_string()).await;
+                assert_eq!(raw.next().await, text(&format!("room{n} {m}")));
+            }
+            match n % 3 {
+                0 => {
+                    raw.text("reset").await;
+                    assert!(matches!(raw.next().await, Got::Eof | Got::Reset));
+                }
+                1 => {
+                    raw.close(1_000, "").await;
+                    assert_eq!(raw.next().await, close(1_000, ""));
+                    assert_eq!(raw.next().await, Got::Eof);
+                }
+                _ => drop(raw),
+            }
+        });
+    }
+    futures::future::join_all(all).await;
+    let mut again = rig.raw("room0").await;
+    again.text("x").await;
+    assert_eq!(again.next().await, text("room0 x"));
 }

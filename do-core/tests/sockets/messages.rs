@@ -138,7 +138,7 @@ async fn d9_handlers_start_in_order_and_overlap_at_awaits() {
 async fn d9_fifty_messages_to_an_evicted_object_make_one_instance_and_keep_their_order() {
     struct H;
     impl Hooks for H {
-        fn new(probe: &Probe<Self>) -> Result<()> {
+        fn begin(probe: &Probe<Self>) -> Result<()> {
             let (state, log) = (probe.state.clone(), probe.state.clone());
             state.init(async move {
                 log.sleep(Duration::from_secs(3)).await;

@@ -71,7 +71,7 @@ async fn exercise(rig: &mut Rig, addr: SocketAddr) {
     }
     rig.expect(["new", r#"message "again""#, r#"close 1005 "" clean"#]).await;
 
-    // A05: a streamed response, chunk by chunk, and the absolute URI (rule A12).
+    // A streamed response, chunk by chunk, and the absolute URI (rule A12).
     let mut raw = Raw::connect(addr, None).await;
     raw.send(b"POST /other/path?q=1 HTTP/1.1\r\nhost: example.org:81\r\ncontent-length: 4\r\n\r\nbody").await;
     assert!(raw.head().await.starts_with("HTTP/1.1 200 OK"));

@@ -199,11 +199,11 @@ async fn giving_a_shutdown_up_stops_at_once_and_frees_the_directory_only_then() 
     // Neither a thread nor the lock is left when the drop returns.
     drop(Host::builder(rig.dir.path()).start().unwrap());
     assert!(call.is_finished() || within(call).await.unwrap().is_err());
-    assert_eq!(shard_threads(rig.dir.path()), 0);
+    assert_eq!(open_files(rig.dir.path()), 0);
 }
 
 /// Open files of this process below a directory.
-fn shard_threads(dir: &std::path::Path) -> usize {
+fn open_files(dir: &std::path::Path) -> usize {
     let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     open.filter_map(|fd| std::fs::read_link(fd.path()).ok()).filter(|path| path.starts_with(dir)).count()
 }
@@ -247,4 +247,109 @@ async fn an_idle_host_with_sockets_ends_as_soon_as_the_peers_have_answered() {
     }
     drop(raws);
     within(ends).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn calls_behind_a_drop_are_refused_and_not_reset() {
+    for _ in 0..20 {
+        let mut rig = Rig::start::<Waits>().await;
+        let stub = rig.host_stub("a");
+        let host = rig.host.take().unwrap();
+        let calls = std::thread::spawn(move || {
+            let calls: Vec<_> = (0..200).map(|_| stub.fetch(http::Request::new(Body::empty()))).collect();
+            calls
+        });
+        drop(host);
+        for call in calls.join().unwrap() {
+            match within(call).await {
+                Ok(response) => assert_eq!(response.status(), 200),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Shutdown),
+            }
+        }
+    }
+}
+
+/// `/…/spin` yields for ever; the destructor of a handler and of the instance panic where told so.
+struct Wild;
+struct PanicsWhenDropped;
+impl Drop for PanicsWhenDropped {
+    fn drop(&mut self) {
+        panic!("a destructor");
+    }
+}
+
+impl Hooks for Wild {
+    async fn fetch(probe: &Probe<Self>, request: Request) -> Result<Response> {
+        let path = request.uri().path().to_owned();
+        probe.log("begins");
+        if path.ends_with("/spin") {
+            loop {
+                let mut yielded = false;
+                std::future::poll_fn(|cx| {
+                    cx.waker().wake_by_ref();
+                    if std::mem::replace(&mut yielded, true) {
+                        std::task::Poll::Ready(())
+                    } else {
+                        std::task::Poll::Pending
+                    }
+                })
+                .await;
+            }
+        }
+        if path.ends_with("/reset") {
+            match probe.state.reset("now").await {}
+        }
+        let _guard = PanicsWhenDropped;
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_spins_does_not_keep_a_host_from_ending() {
+    for grace in [None, Some(Duration::ZERO)] {
+        let mut rig = Rig::start::<Wild>().await;
+        let stub = rig.host_stub("a");
+        let call =
+            tokio::spawn(stub.fetch(http::Request::builder().uri("/spin").body(Body::empty()).unwrap()));
+        rig.expect(["new", "begins"]).await;
+        match grace {
+            None => drop(rig.host.take()),
+            Some(grace) => rig.shutdown(grace).await.unwrap(),
+        }
+        assert_eq!(within(call).await.unwrap().unwrap_err().kind(), ErrorKind::Reset);
+    }
+}
+
+#[tokio::test]
+async fn destructors_that_panic_do_not_spoil_the_end() {
+    let mut rig = Rig::start::<Wild>().await;
+    let mut calls = Vec::new();
+    for name in ["a", "a", "b", "c"] {
+        let call = rig.host_stub(name).fetch(http::Request::new(Body::empty()));
+        calls.push(tokio::spawn(call));
+    }
+    let mut begun = 0;
+    while begun < 4 {
+        begun += usize::from(rig.logged().await == "begins");
+    }
+    rig.shutdown(Duration::ZERO).await.unwrap();
+    for call in calls {
+        assert_eq!(within(call).await.unwrap().unwrap_err().kind(), ErrorKind::Reset);
+    }
+    drop(Host::builder(rig.dir.path()).start().unwrap());
+}
+
+#[tokio::test]
+async fn destructors_that_panic_in_a_reset_do_not_end_the_process() {
+    let mut rig = Rig::start::<Wild>().await;
+    let mut calls = Vec::new();
+    for _ in 0..3 {
+        calls.push(tokio::spawn(rig.host_stub("a").fetch(http::Request::new(Body::empty()))));
+        while rig.logged().await != "begins" {}
+    }
+    let last = rig.host_stub("a").fetch(http::Request::builder().uri("/reset").body(Body::empty()).unwrap());
+    assert_eq!(within(last).await.unwrap_err().to_string(), "now");
+    for call in calls {
+        assert_eq!(within(call).await.unwrap().unwrap_err().to_string(), "now");
+    }
 }
