@@ -56,10 +56,7 @@ async fn a4_the_text_of_an_id_leads_back_in_either_case_without_the_name() {
         let parsed = probes.parse_id(&text).unwrap();
         assert_eq!(parsed, id);
         assert_eq!(parsed.name(), None);
-        assert_eq!(
-            ask(&probes.get(&parsed).unwrap(), json!([{"add": 1}])).await.unwrap()[0].is_number(),
-            true
-        );
+        ask(&probes.get(&parsed).unwrap(), json!([{"add": 1}])).await.unwrap();
     }
     assert_eq!(rig.last("x", json!([{"add": 1}])).await, json!(3), "one object");
 }
@@ -170,7 +167,7 @@ async fn a11_a_stub_constructs_nothing() {
     assert_eq!(stub.id().name().map(ObjectName::as_str), Some("x"));
     rig.settle().await;
     assert!(!rig.is_awake("x").await);
-    assert_eq!(std::fs::read_dir(rig.dir.path().join("PROBE")).map(Iterator::count).unwrap_or(0), 0);
+    assert_eq!(std::fs::read_dir(rig.dir.path().join("PROBE")).map_or(0, Iterator::count), 0);
     rig.run("x", json!([])).await.unwrap();
     assert!(rig.is_awake("x").await);
 }
