@@ -132,6 +132,7 @@ pub(crate) async fn ask<T: Stub>(stub: &T, steps: Value) -> Result<Value, Error>
     read(soon(stub.fetch(request(&steps))).await).await
 }
 
+#[allow(clippy::needless_pass_by_value)] // so that `json!` can stand in the call
 pub(crate) fn begin<T: Stub>(stub: &T, steps: Value) -> JoinHandle<Result<Value, Error>> {
     let call = stub.fetch(request(&steps));
     tokio::spawn(async move { read(soon(call).await).await })
