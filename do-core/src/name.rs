@@ -18,7 +18,7 @@ macro_rules! validated_string {
                 let text = text.into();
                 if text.len() > $max {
                     let message = format!(concat!($what, " is {} bytes long, the limit is {}"), text.len(), $max);
-                    return Err(Error::new(ErrorKind::Limit, message));
+                    return Err(Error::new(ErrorKind::Limit, message).of_request());
                 }
                 Ok(Self(Cow::Owned(text)))
             }

@@ -43,7 +43,8 @@ pub fn status(code: StatusCode) -> Response {
 
 /// What an error of a stub is to an HTTP client: its kind as a status, without what only the operator should
 /// read. The text of [`ErrorKind::Invalid`] and [`ErrorKind::Limit`] is passed on; it speaks of the request. An error
-/// that [came out of the object](Error::is_remote) is 500 whatever its kind, unless it says overloaded or late.
+/// that [came out of the object](Error::is_remote) is 500 whatever its kind, unless it says overloaded or late, or
+/// is one of this crate about the request: its body, its upgrade, a tag or a name made of it.
 ///
 /// | kind | status |
 /// |---|---|
@@ -55,7 +56,9 @@ pub fn status(code: StatusCode) -> Response {
 /// | any other | 500 |
 pub fn error(error: &Error) -> Response {
     let (code, message) = match error.kind() {
-        ErrorKind::Invalid | ErrorKind::Limit | ErrorKind::NotFound if error.is_remote() => {
+        ErrorKind::Invalid | ErrorKind::Limit | ErrorKind::NotFound
+            if error.is_remote() && !error.is_of_request() =>
+        {
             (StatusCode::INTERNAL_SERVER_ERROR, "internal error".to_owned())
         }
         ErrorKind::Invalid => (StatusCode::BAD_REQUEST, error.to_string()),

@@ -85,7 +85,9 @@ impl Body {
     /// # Cancel safety
     /// The body is consumed: what was read before the future was dropped is lost.
     pub fn bytes(self, limit: usize) -> impl Future<Output = Result<Bytes, Error>> + Send + use<> {
-        let too_long = move || Error::new(ErrorKind::Limit, format!("the body is longer than {limit} bytes"));
+        let too_long = move || {
+            Error::new(ErrorKind::Limit, format!("the body is longer than {limit} bytes")).of_request()
+        };
         let mut this = self;
         async move {
             let _guard = this.guard.take();
@@ -120,7 +122,9 @@ impl Body {
         let bytes = self.bytes(limit);
         async move {
             String::from_utf8(bytes.await?.into()).map_err(|e| {
-                Error::new(ErrorKind::Invalid, "the body is not UTF-8").with_source(e.utf8_error())
+                Error::new(ErrorKind::Invalid, "the body is not UTF-8")
+                    .with_source(e.utf8_error())
+                    .of_request()
             })
         }
     }
@@ -136,7 +140,7 @@ impl Body {
         let bytes = self.bytes(limit);
         async move {
             serde_json::from_slice(&bytes.await?).map_err(|e| {
-                Error::new(ErrorKind::Invalid, format!("the body is not the JSON expected: {e}"))
+                Error::new(ErrorKind::Invalid, format!("the body is not the JSON expected: {e}")).of_request()
             })
         }
     }

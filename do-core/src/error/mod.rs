@@ -59,6 +59,7 @@ struct Inner {
     name: Option<String>,
     sql_code: Option<String>,
     remote: bool,
+    of_request: bool,
     source: Option<Arc<dyn StdError + Send + Sync + 'static>>,
 }
 
@@ -71,6 +72,7 @@ impl Error {
             name: None,
             sql_code: None,
             remote: false,
+            of_request: false,
             source: None,
         }))
     }
@@ -100,6 +102,16 @@ impl Error {
     #[must_use]
     pub fn remote(self) -> Self {
         self.change(|inner| inner.remote = true)
+    }
+
+    /// For the library: it speaks of the request, whose sender may read it.
+    #[must_use]
+    pub(crate) fn of_request(self) -> Self {
+        self.change(|inner| inner.of_request = true)
+    }
+
+    pub(crate) fn is_of_request(&self) -> bool {
+        self.0.of_request
     }
 
     fn change(self, f: impl FnOnce(&mut Inner)) -> Self {

@@ -34,7 +34,7 @@ impl Accept {
         }
         if self.tags.len() == limits::TAGS_PER_SOCKET {
             let message = format!("a socket can have at most {} tags", limits::TAGS_PER_SOCKET);
-            return Err(Error::new(ErrorKind::Limit, message));
+            return Err(Error::new(ErrorKind::Limit, message).of_request());
         }
         self.tags.push(tag);
         Ok(self)

@@ -145,6 +145,7 @@ impl SocketRegistry for HostSockets {
                 ErrorKind::Invalid,
                 "the request's connection cannot be upgraded, or its upgrade was taken already",
             )
+            .of_request()
         })?;
         let conn = self.connections.insert(upgrade, key);
         let cell = self.core.sockets().insert(key.socket, conn, tags, attachment);

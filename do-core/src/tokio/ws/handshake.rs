@@ -23,7 +23,7 @@ fn accept_key(key: &[u8]) -> String {
 /// [`ErrorKind::Invalid`] when the request asks for no WebSocket or does so wrongly, and when `protocol` is no
 /// token of HTTP.
 pub(crate) fn response(request: &Request, protocol: Option<&str>) -> Result<Response, Error> {
-    let invalid = |message: &str| Error::new(ErrorKind::Invalid, message);
+    let invalid = |message: &str| Error::new(ErrorKind::Invalid, message).of_request();
     match Upgrade::of(request) {
         Upgrade::WebSocket => {}
         Upgrade::None => return Err(invalid("the request asks for no WebSocket")),
