@@ -1,5 +1,4 @@
 //! The rules of the contract on the native host: real files, real threads, and a clock that only tests move.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests fail as tests do
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)] // a test fails by panicking
 
 mod alarms;
