@@ -19,8 +19,8 @@ use std::{
 #[derive(Default)]
 struct State {
     queue: VecDeque<Bytes>,
-    /// Written in turns whose commit is not durable yet; with each, whether it has a [`Held`] of its own or
-    /// only stands behind one that has.
+    /// Written in turns whose commit is not durable yet; with each, whether it has a `Held` of its own or only
+    /// stands behind one that has. Always empty where no host holds anything.
     held: VecDeque<(Written, bool)>,
     /// Bytes in both queues.
     queued: usize,
@@ -75,14 +75,7 @@ impl BodySender {
             return Ok(());
         }
         state.queued += chunk.len();
-        #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
-        let own_hold = crate::engine::hold_body(|| Held(Arc::clone(&self.0)));
-        #[cfg(not(all(feature = "tokio", not(target_arch = "wasm32"))))]
-        let own_hold = false;
-        if own_hold || !state.held.is_empty() {
-            state.held.push_back((Written::Chunk(chunk), own_hold));
-        } else {
-            state.queue.push_back(chunk);
+        if pass(&mut state, &self.0, Written::Chunk(chunk)) {
             wake(state);
         }
         Ok(())
@@ -116,6 +109,37 @@ impl BodySender {
     }
 }
 
+/// Lets a write through, unless the turn that makes it holds it back. True when it went through.
+fn pass(state: &mut State, shared: &Shared, written: Written) -> bool {
+    let own_hold = hold(shared);
+    if own_hold || !state.held.is_empty() {
+        state.held.push_back((written, own_hold));
+        return false;
+    }
+    state.take_in(written);
+    true
+}
+
+#[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
+fn hold(shared: &Shared) -> bool {
+    !crate::engine::is_cutting_off() && crate::engine::hold_body(|| Held(Arc::clone(shared)))
+}
+
+/// Only the native host holds.
+#[cfg(not(all(feature = "tokio", not(target_arch = "wasm32"))))]
+fn hold(_shared: &Shared) -> bool {
+    false
+}
+
+impl State {
+    fn take_in(&mut self, written: Written) {
+        match written {
+            Written::Chunk(chunk) => self.queue.push_back(chunk),
+            Written::End => self.sender_gone = true,
+        }
+    }
+}
+
 fn wake(mut state: MutexGuard<'_, State>) {
     let reader = state.reader.take();
     drop(state);
@@ -128,20 +152,12 @@ impl Drop for BodySender {
     fn drop(&mut self) {
         let mut state = lock(&self.0);
         #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
-        let own_hold = if crate::engine::is_cutting_off() {
+        if crate::engine::is_cutting_off() {
             // The reader must not take what it has for the whole.
             let cut_off = || Error::new(ErrorKind::Reset, "the object went away while it wrote this body");
             state.failed.get_or_insert_with(cut_off);
-            false
-        } else {
-            crate::engine::hold_body(|| Held(Arc::clone(&self.0)))
-        };
-        #[cfg(not(all(feature = "tokio", not(target_arch = "wasm32"))))]
-        let own_hold = false;
-        if own_hold || !state.held.is_empty() {
-            state.held.push_back((Written::End, own_hold));
-        } else {
-            state.sender_gone = true;
+        }
+        if pass(&mut state, &self.0, Written::End) {
             wake(state);
         }
     }
@@ -210,10 +226,7 @@ impl Held {
     pub(crate) fn release(self) {
         let mut state = lock(&self.0);
         while let Some((written, _)) = state.held.pop_front() {
-            match written {
-                Written::Chunk(chunk) => state.queue.push_back(chunk),
-                Written::End => state.sender_gone = true,
-            }
+            state.take_in(written);
             if state.held.front().is_none_or(|(_, own_hold)| *own_hold) {
                 break;
             }
