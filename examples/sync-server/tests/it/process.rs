@@ -137,7 +137,7 @@ async fn a_second_process_on_the_same_data_is_told_who_has_it() {
     command.arg(place.folder()).args(["--listen", "127.0.0.1:0", "--data"]).arg(place.data());
     let line = complaint(&mut command, 1).await;
     let data = place.data().canonicalize().unwrap();
-    let holder = fs::read_to_string(data.join("lock")).unwrap();
+    let holder = fs::read_to_string(data.join("host.lock")).unwrap();
     assert_eq!(
         line,
         format!("sync-server: the data directory {} is in use by process {holder}", data.display())
