@@ -11,6 +11,8 @@ mod alarm;
 mod class;
 mod clock;
 mod core;
+mod delivery;
+mod due;
 #[allow(clippy::module_inception)] // the type that the module is about
 mod engine;
 mod events;
@@ -19,19 +21,21 @@ mod lifecycle;
 mod place;
 mod ports;
 mod ready;
+mod sleep;
 mod sockets;
 mod timers;
 mod turn;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub(crate) use {
-    self::core::{Core, Sleep},
+    self::core::Core,
     class::{Class, DriverState, SocketSeed},
     engine::{AlarmIndex, Config, Engine, Ports, SocketEvent},
     events::Reply,
     place::ObjectKey,
     ports::{ConnId, SocketKey, Storage, Transport},
     ready::ReadyQueue,
+    sleep::Sleep,
     sockets::SocketCell,
     timers::Timers,
     turn::{current, hold_body, is_cutting_off},
