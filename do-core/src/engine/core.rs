@@ -14,6 +14,7 @@ use super::{
 use crate::{CloseFrame, Error, ErrorKind, Failure, Message, ObjectId, Timestamp, limits};
 use std::{
     cell::{Cell, RefCell},
+    collections::VecDeque,
     fmt,
     future::{Future, poll_fn},
     rc::Rc,
@@ -36,8 +37,8 @@ pub(super) enum Due {
     AlarmRun(u32),
     /// The peer had its time to answer our Close, or to close the connection.
     CloseWait(SocketKey, ConnId),
-    /// The client had its time to complete the handshake; the task is the one that accepted.
-    Handshake(SocketKey, u64),
+    /// Some clients had their time to complete the handshake.
+    Handshakes,
 }
 
 /// What all objects of an engine share.
@@ -47,6 +48,11 @@ pub(crate) struct Shared {
     pub(super) ready: Arc<ReadyQueue>,
     pub(super) timers: RefCell<Timers<Due>>,
     pub(super) random: RefCell<fastrand::Rng>,
+    /// Sockets that were accepted a while ago, in the order of their deadlines, which all have the same distance:
+    /// cheaper than a timer for each.
+    pub(super) handshakes: RefCell<VecDeque<Handshake>>,
+    /// The timer of the first of them runs.
+    pub(super) handshakes_armed: Cell<bool>,
     /// The monotonic time of the present round, read once for it.
     pub(super) elapsed: Cell<Duration>,
     serial: Cell<u64>,
@@ -66,6 +72,8 @@ impl Shared {
             transport,
             ready,
             timers: RefCell::new(Timers::new()),
+            handshakes: RefCell::default(),
+            handshakes_armed: Cell::new(false),
             random,
             elapsed,
             serial: Cell::new(0),
@@ -78,9 +86,26 @@ impl Shared {
         self.serial.get()
     }
 
+    /// Gives the client its time to complete the handshake.
+    pub(super) fn expect_handshake(&self, key: SocketKey, task: u64) {
+        let until = self.elapsed.get().saturating_add(limits::CLOSE_WAIT);
+        self.handshakes.borrow_mut().push_back(Handshake { until, key, task });
+        if !self.handshakes_armed.replace(true) {
+            self.after(limits::CLOSE_WAIT, Due::Handshakes);
+        }
+    }
+
     pub(super) fn after(&self, delay: Duration, what: Due) -> TimerId {
         self.timers.borrow_mut().insert(self.elapsed.get().saturating_add(delay), what)
     }
+}
+
+/// A handshake that may not be complete yet.
+pub(super) struct Handshake {
+    pub(super) until: Duration,
+    pub(super) key: SocketKey,
+    /// The task that accepted: while it runs, the client has no answer to complete.
+    pub(super) task: u64,
 }
 
 /// Work that a turn asked for beside its own.
@@ -237,7 +262,7 @@ impl Core {
     pub(crate) fn new_socket_key(&self) -> Result<SocketKey, Error> {
         self.in_turn()?;
         let key = SocketKey { object: self.object, socket: self.shared.next_serial() };
-        self.shared.after(limits::CLOSE_WAIT, Due::Handshake(key, self.task.get()));
+        self.shared.expect_handshake(key, self.task.get());
         Ok(key)
     }
 

@@ -1,7 +1,12 @@
 //! What time brings: timers, and the alarms of objects (rules E1 to E17).
 
-use super::{Engine, SocketEvent, SocketKey, alarm::Begin, core::Due, events::Event};
-use crate::{AlarmInfo, Error, Timestamp, limits};
+use super::{
+    Engine, SocketEvent, SocketKey,
+    alarm::Begin,
+    core::{Due, Handshake},
+    events::Event,
+};
+use crate::{AlarmInfo, Error, Timestamp};
 use std::{rc::Rc, time::Duration};
 
 impl Engine {
@@ -37,15 +42,38 @@ impl Engine {
                     self.shared.transport.abort(conn);
                     self.socket_event(key, SocketEvent::Lost);
                 }
-                Due::Handshake(key, task) => self.handshake_expired(key, task),
+                Due::Handshakes => self.handshakes_expired(),
+            }
+        }
+    }
+
+    fn handshakes_expired(&mut self) {
+        let now = self.shared.elapsed.get();
+        loop {
+            let first = self.shared.handshakes.borrow().front().map(|first| first.until);
+            match first {
+                Some(until) if until <= now => {
+                    let first = self.shared.handshakes.borrow_mut().pop_front();
+                    if let Some(Handshake { key, task, .. }) = first {
+                        self.handshake_expired(key, task);
+                    }
+                }
+                Some(until) => {
+                    self.shared.after(until - now, Due::Handshakes);
+                    return;
+                }
+                None => {
+                    self.shared.handshakes.borrow_mut().shrink_to_fit();
+                    self.shared.handshakes_armed.set(false);
+                    return;
+                }
             }
         }
     }
 
     fn handshake_expired(&mut self, key: SocketKey, task: u64) {
         if self.live(key.object).is_some_and(|(_, live)| live.tasks.contains_key(&task)) {
-            self.shared.after(limits::CLOSE_WAIT, Due::Handshake(key, task)); // the handler has not answered yet
-            return;
+            return self.shared.expect_handshake(key, task); // the handler has not answered yet
         }
         let transport = Rc::clone(&self.shared.transport);
         let Some(socket) = self.place(key.object).and_then(|place| place.sockets.find(key.socket)) else {
