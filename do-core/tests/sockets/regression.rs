@@ -36,7 +36,7 @@ async fn d25_a_close_handler_that_panics_after_an_await_ends_the_connection() {
 
 #[tokio::test]
 async fn d11b_the_answers_of_a_peer_that_sends_much_at_once_leave_before_they_fill_its_outbox() {
-    const MESSAGES: usize = 1_200;
+    const MESSAGES: usize = 1_800;
     const KERNEL: u32 = 200 * 1_024;
     struct H;
     impl Hooks for H {
