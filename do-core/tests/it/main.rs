@@ -7,4 +7,5 @@ mod gates;
 mod identity;
 mod lifecycle;
 mod probe;
+mod regression;
 mod soak;

@@ -12,4 +12,5 @@ mod load;
 mod messages;
 mod mount;
 mod outbox;
+mod regression;
 mod shutdown;
