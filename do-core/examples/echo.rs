@@ -28,7 +28,8 @@ impl<S: ObjectState> DurableObject<S> for Echo<S> {
 async fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let (mut address, mut data) = ("127.0.0.1:0".to_owned(), std::env::temp_dir().join("do-core-echo"));
     let mut args = std::env::args().skip(1);
-    while let (Some(flag), Some(value)) = (args.next(), args.next()) {
+    while let Some(flag) = args.next() {
+        let value = args.next().ok_or("usage: echo [--listen ADDR] [--data DIR]")?;
         match flag.as_str() {
             "--listen" => address = value,
             "--data" => data = value.into(),

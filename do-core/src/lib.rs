@@ -5,8 +5,9 @@
 //! comes back with the next event; its sockets stay open meanwhile.
 //!
 //! An object is written once, over the traits of this crate, and an application names its runtime once: the
-//! feature `tokio` brings the native host. The rules that all hosts keep are numbered (B2, D18, ..) after the
-//! contract that this family tests them by; where hosts must differ, the documentation says so.
+//! feature `tokio` brings the native host. The rules that all hosts keep are numbered: A identity, B lifecycle, C
+//! gates, D WebSockets, E alarms, F SQL, each as observed on the platform itself. The numbers stand in the
+//! documentation and in the names of the tests that hold the hosts to them; where hosts must differ, it says so.
 //!
 //! ```
 //! use do_core::prelude::*;
@@ -24,9 +25,10 @@
 //!     }
 //! }
 //! # #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
-//! # fn native() -> Result<()> {
+//! # async fn native() -> Result<()> {
 //! let host = do_core::tokio::Host::builder("data").object::<Counter<_>>("COUNTER").start()?;
-//! let counter = host.namespace("COUNTER")?.named("page-1")?; // a stub: `fetch` it from anywhere
+//! let counter = host.namespace("COUNTER")?.named("page-1")?; // a stub, for use from anywhere
+//! let hits: i64 = counter.fetch(Request::default()).await?.into_body().json(100).await?;
 //! # Ok(()) }
 //! ```
 //!

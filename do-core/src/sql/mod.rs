@@ -93,7 +93,8 @@ pub trait SqlExt: SqlStorage {
         self.exec(sql, params)?.first().map(|row| row.at(0)).transpose()
     }
 
-    /// Brings the schema up to date: runs those of `steps` that this object has not run yet, in order, and
+    /// Brings the schema up to date: runs those of `steps` that this object has not run yet, in order, each once
+    /// and in a transaction of its own, and
     /// remembers in the table `_migrations` how many it did. Append to the list; never change a step that has
     /// been released. Cheap when there is nothing to do, so call it in `new`.
     ///

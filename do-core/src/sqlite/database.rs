@@ -27,6 +27,8 @@ pub(crate) struct Database {
     limits: SqlLimits,
     gate: Arc<Gate>,
     conn: OnceCell<Connection>,
+    /// Which file was opened.
+    file: Cell<Option<FileId>>,
     /// The implicit transaction is open.
     begun: Cell<bool>,
     /// Open savepoints.
@@ -50,11 +52,21 @@ impl Database {
             limits: *limits,
             gate: Arc::default(),
             conn: OnceCell::new(),
+            file: Cell::new(None),
             begun: Cell::new(false),
             depth: Cell::new(0),
             iterating: Cell::new(0),
             lost: RefCell::new(None),
         })
+    }
+
+    /// A file that was deleted or replaced while it is open still takes commits, which nobody would find again.
+    fn check_file(&self) -> Result<(), Error> {
+        if file_id(&self.path) == self.file.get() {
+            return Ok(());
+        }
+        let message = format!("the database {} was removed while it was in use", self.path.display());
+        Err(Error::new(ErrorKind::Platform, message))
     }
 
     pub(super) fn gate(&self) -> &Gate {
@@ -67,6 +79,7 @@ impl Database {
             return Ok(conn);
         }
         let conn = connect(&self.path, &self.limits, &self.gate)?;
+        self.file.set(file_id(&self.path));
         Ok(self.conn.get_or_init(|| conn))
     }
 
@@ -212,13 +225,16 @@ impl Storage for Database {
             return Ok(());
         };
         if self.lost.borrow().is_none() {
-            match self.gate.trusting(|| conn.execute_batch("COMMIT")) {
+            match self
+                .check_file()
+                .and_then(|()| self.gate.trusting(|| conn.execute_batch("COMMIT")).map_err(commit_error))
+            {
                 Ok(()) => {
                     self.ended();
                     return Ok(());
                 }
                 Err(error) => {
-                    self.lost.replace(Some(commit_error(error)));
+                    self.lost.replace(Some(error));
                 }
             }
         }
@@ -298,6 +314,20 @@ fn read_alarm(database: &Database, conn: &Connection) -> Result<Option<Timestamp
 }
 
 /// Rule C6: constraints that were deferred to the commit are the object's fault, anything else is the host's.
+/// Device and inode; where there is no such thing, only that there is a file.
+type FileId = (u64, u64);
+
+#[cfg(unix)]
+fn file_id(path: &Path) -> Option<FileId> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+#[cfg(not(unix))]
+fn file_id(path: &Path) -> Option<FileId> {
+    path.exists().then_some((0, 0))
+}
+
 fn commit_error(error: rusqlite::Error) -> Error {
     if error.sqlite_error().is_none_or(|e| e.extended_code & 0xff != ffi::SQLITE_CONSTRAINT) {
         return host_error(error);

@@ -247,6 +247,11 @@ impl Builder {
             .classes
             .get(usize::from(key.class))
             .ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no such namespace"))?;
+        if !DirLock::is_there(&self.dir) {
+            let message =
+                format!("the data directory {} was removed while it was in use", self.dir.display());
+            return Err(Error::new(ErrorKind::Platform, message));
+        }
         Ok(Rc::new(Database::open(&file_of(&self.dir, namespace, &key.id), &self.sql)?))
     }
 }

@@ -7,6 +7,9 @@ use std::{
     path::Path,
 };
 
+/// A dot is in no namespace's name.
+const NAME: &str = "host.lock";
+
 /// Held as long as the host runs; the operating system releases it when the process ends, however it ends.
 #[derive(Debug)]
 pub(super) struct DirLock {
@@ -14,12 +17,17 @@ pub(super) struct DirLock {
 }
 
 impl DirLock {
+    /// Whether the file is still where it was: a directory that was removed would be made again, empty.
+    pub(super) fn is_there(dir: &Path) -> bool {
+        dir.join(NAME).exists()
+    }
+
     pub(super) fn take(dir: &Path) -> Result<Self, Error> {
         let failed = |e: std::io::Error| {
             Error::new(ErrorKind::Platform, format!("cannot lock the data directory {}: {e}", dir.display()))
                 .with_source(e)
         };
-        let path = dir.join("host.lock"); // a dot is in no namespace's name
+        let path = dir.join(NAME);
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)

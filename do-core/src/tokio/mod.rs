@@ -19,9 +19,60 @@
 //! ```
 //!
 //! Objects live on shard threads of the host's own, each object on one, chosen by its id. Connections stay with
-//! the runtime that accepted them. In axum, one line mounts a namespace:
-//! `Router::new().fallback_service(host.namespace("HELLO")?.service(name_of))`; in plain hyper the same service
-//! goes to `serve_connection(io, service).with_upgrades()`.
+//! the runtime that accepted them. `Hello` is written for every host; a class that is generic over its state is
+//! registered as `object::<Counter<_>>`.
+//!
+//! # In a server of your own
+//! A namespace is a service of tower and of hyper ([`HostNamespace::service`]), so one line mounts it. In axum:
+//!
+//! ```no_run
+//! # async fn serve(host: do_core::tokio::Host, listener: tokio::net::TcpListener) -> Result<(), Box<dyn std::error::Error>> {
+//! use do_core::ObjectName;
+//! use std::time::Duration;
+//!
+//! // `/rooms/lobby` is the room "lobby"; `nest_service` takes the prefix off.
+//! let rooms = host.namespace("ROOM")?.service(|request| ObjectName::new(request.uri.path().trim_matches('/')));
+//! let app = axum::Router::new().nest_service("/rooms", rooms);
+//! axum::serve(listener, app).with_graceful_shutdown(async { tokio::signal::ctrl_c().await.ok(); }).await?;
+//! host.shutdown(Duration::from_secs(10)).await?; // the server first, then the host, which closes the sockets
+//! # Ok(()) }
+//! ```
+//!
+//! In plain hyper the same service goes to `serve_connection(io, service).with_upgrades()`. Handlers of your own
+//! use stubs: `host.env()` goes anywhere, and [`Stub::fetch`](crate::Stub::fetch) takes and gives `http` types.
+//!
+//! # Testing without sleeping
+//! Give the host a [`ManualClock`] and a temporary folder. A shard does what is due before it looks at later
+//! requests, so after `clock.advance(..)` the answer to any request to an object means that what came due in it
+//! before was begun. Only the grace of a shutdown and the time for a request's head are real.
+//!
+//! ```
+//! # use do_core::{Stub, prelude::*, tokio::{Host, ManualClock}};
+//! # struct Hello;
+//! # impl<S: ObjectState> DurableObject<S> for Hello {
+//! #     fn new(_: S) -> Result<Self> { Ok(Self) }
+//! #     async fn fetch(&self, _: Request) -> Result<Response> { Ok(reply::text("hello")) }
+//! # }
+//! # #[tokio::main] async fn main() -> Result<()> {
+//! let (folder, clock) = (tempfile::tempdir()?, ManualClock::at(Timestamp::from_millis(1_000)));
+//! let host = Host::builder(folder.path()).clock(clock.clone()).object::<Hello>("HELLO").start()?;
+//! let hellos = host.namespace("HELLO")?;
+//! let world = hellos.named("world")?;
+//! assert_eq!(world.fetch(Request::default()).await?.into_body().text(100).await?, "hello");
+//! assert_eq!(hellos.why_awake(world.id()).await?, Some(vec![])); // in memory, idle
+//! clock.advance(Duration::from_secs(11));
+//! assert_eq!(hellos.why_awake(world.id()).await?, None); // evicted
+//! # Ok(()) }
+//! ```
+//!
+//! # The data directory
+//! A file `host.lock` (one process at a time), `alarms.sqlite` (which alarms are due when), and a SQLite file for
+//! each object that has data, in a folder for each namespace. Alarms that came due while no host ran fire at the
+//! start. Do not remove anything of it while a host runs: what is written then fails.
+//!
+//! # When a commit fails
+//! The object is reset: whoever waits for it gets an error, its sockets end with 1006, and nothing that it sent
+//! after the write has left. What was acknowledged before stays. The next event makes a new instance.
 //!
 //! # Differences from Workers
 //! - A panic in a handler resets its object alone; on Workers it takes the isolate.

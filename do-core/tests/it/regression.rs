@@ -298,3 +298,16 @@ async fn e17_an_entry_of_the_index_that_is_early_wakes_nobody_and_runs_nothing_e
     let run = json!({"at": START + 100_000, "scheduled": START + 100_000, "retries": 0});
     assert_eq!(found[1], json!([run]));
 }
+
+#[tokio::test]
+async fn c8_nothing_is_acknowledged_into_a_directory_that_was_removed() {
+    let rig = Rig::new();
+    let write = || json!([{"sql": "CREATE TABLE IF NOT EXISTS t (n)"}, {"sql": "INSERT INTO t VALUES (1)"}]);
+    rig.run("x", write()).await.unwrap();
+    std::fs::remove_dir_all(rig.dir.path()).unwrap();
+    for name in ["x", "x", "y"] {
+        let error = rig.run(name, write()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Platform, "{name}: {error}");
+        assert!(error.to_string().ends_with("was removed while it was in use"), "{error}");
+    }
+}

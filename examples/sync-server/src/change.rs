@@ -113,7 +113,8 @@ impl Change {
     }
 }
 
-/// A path must be relative, not empty, at most [`PATH_BYTES`] long, and have no part `..` and no NUL.
+/// A path must be relative, not empty, at most [`PATH_BYTES`] long, and have no part `..` or `.`, no empty part and
+/// no NUL.
 fn check_path(path: &str) -> Result<(), Invalid> {
     match path {
         "" => Err(Invalid::PathEmpty),
@@ -121,6 +122,8 @@ fn check_path(path: &str) -> Result<(), Invalid> {
         absolute if absolute.starts_with('/') => Err(Invalid::PathAbsolute),
         nul if nul.contains('\0') => Err(Invalid::PathNul),
         outside if outside.split('/').any(|part| part == "..") => Err(Invalid::PathOutside),
+        // One file has one name.
+        loose if loose.split('/').any(|part| matches!(part, "" | ".")) => Err(Invalid::PathLoose),
         _ => Ok(()),
     }
 }
@@ -144,6 +147,9 @@ pub enum Invalid {
     /// The path has a part `..`.
     #[error("the path has a part `..`")]
     PathOutside,
+    /// The path has an empty part, as in `a//b`, or a part `.`.
+    #[error("the path has an empty part or a part `.`")]
+    PathLoose,
     /// A rename does not say from where.
     #[error("`renamed` needs `from`")]
     FromMissing,
@@ -320,6 +326,9 @@ mod tests {
         assert_eq!(check("/etc/passwd"), Some(Invalid::PathAbsolute));
         assert_eq!(check("a\0"), Some(Invalid::PathNul));
         assert_eq!(check(&"x".repeat(PATH_BYTES + 1)), Some(Invalid::PathLong));
+        for loose in [".", "./a", "a/.", "a//b", "a/"] {
+            assert_eq!(check(loose), Some(Invalid::PathLoose), "{loose:?}");
+        }
         for outside in ["..", "../a", "a/..", "a/../b"] {
             assert_eq!(check(outside), Some(Invalid::PathOutside), "{outside:?}");
             assert_eq!(Change::renamed(outside, "a"), Err(Invalid::PathOutside), "{outside:?}");

@@ -258,6 +258,22 @@ async fn a_directory_that_is_replaced_by_another_keeps_being_watched() {
 }
 
 #[tokio::test]
+async fn a_file_that_a_directory_replaces_is_removed_and_back() {
+    let mut folder = watch(|root| write(&root.join("f"), ""));
+    let seen = folder.after(|root| {
+        fs::remove_file(root.join("f")).unwrap();
+        fs::create_dir(root.join("f")).unwrap();
+        write(&root.join("f/in"), "");
+    });
+    assert_eq!(seen.await, ["removed f", "created f/in"]);
+    let seen = folder.after(|root| {
+        fs::remove_dir_all(root.join("f")).unwrap();
+        write(&root.join("f"), "");
+    });
+    assert_eq!(seen.await, ["created f", "removed f/in"]);
+}
+
+#[tokio::test]
 async fn half_a_rename_is_a_removal_or_a_creation() {
     let mut folder = watch(|root| {
         write(&root.join(".gitignore"), "*.log\n");

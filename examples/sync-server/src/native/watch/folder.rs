@@ -108,11 +108,13 @@ impl Folder {
         fs::symlink_metadata(self.absolute(path)).is_ok_and(|metadata| metadata.is_dir())
     }
 
-    /// Whether `path` exists within the folder itself, not behind a link that took the place of a directory.
-    pub(super) fn exists(&self, path: &Path) -> bool {
+    /// Whether there is a file at `path` within the folder itself, not behind a link that took the place of a
+    /// directory. A directory that took the file's place is none.
+    pub(super) fn has_file(&self, path: &Path) -> bool {
         let absolute = self.absolute(path);
         let in_place = |parent: &Path| fs::canonicalize(parent).is_ok_and(|real| real == parent);
-        fs::symlink_metadata(&absolute).is_ok() && absolute.parent().is_some_and(in_place)
+        fs::symlink_metadata(&absolute).is_ok_and(|found| !found.is_dir())
+            && absolute.parent().is_some_and(in_place)
     }
 }
 

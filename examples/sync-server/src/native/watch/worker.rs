@@ -140,7 +140,7 @@ impl Worker {
         }
         self.unwatch_hidden(&before, &after);
         let evidence = Evidence { touched: taken.paths, moves: taken.moves, rules_changed };
-        changes(&before, &after, &evidence, |path| self.folder.exists(path))
+        changes(&before, &after, &evidence, |path| self.folder.has_file(path))
     }
 
     /// Looks at the whole folder with fresh watches: after lost events nobody knows which of the old ones still
@@ -151,7 +151,7 @@ impl Worker {
         self.folder.reload_rules();
         let before = std::mem::take(&mut self.known);
         self.known = self.scan(Path::new(""));
-        let found = changes(&before, &self.known, &Evidence::default(), |path| self.folder.exists(path));
+        let found = changes(&before, &self.known, &Evidence::default(), |path| self.folder.has_file(path));
         if self.known.get(Path::new("")) == Some(&Node::Directory) {
             Ok(found)
         } else {
