@@ -2,6 +2,7 @@
 
 use crate::common::*;
 use do_core::{prelude::*, tokio::HostSocket};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const KIB: usize = 1_024;
 
@@ -83,8 +84,10 @@ async fn d11b_the_bound_holds_within_one_turn_too() {
 async fn d11b_a_peer_that_reads_again_in_time_gets_everything_and_the_1013() {
     let mut rig = Rig::with::<Floods>(|builder| builder.outbox_bytes(64 * KIB)).await;
     let mut slow = rig.narrow("a?attach=slow").await;
+    let mut fast = rig.raw("a?attach=fast").await;
     for _ in 0..32 {
-        slow.text("chunk").await;
+        fast.text("chunk").await;
+        assert_eq!(fast.next().await, Got::Binary(vec![0; 16 * KIB]));
     }
     rig.expect(["new", "slow overloaded Closing"]).await;
     let (chunks, end) = rest(&mut slow).await;
@@ -93,6 +96,36 @@ async fn d11b_a_peer_that_reads_again_in_time_gets_everything_and_the_1013() {
     slow.close(1_013, "").await;
     assert_eq!(slow.next().await, Got::Eof);
     rig.expect([r#"close 1013 "" clean"#]).await;
+}
+
+#[tokio::test]
+async fn a_peer_that_sends_faster_than_it_reads_waits_for_itself_and_loses_nothing() {
+    const MESSAGES: usize = 20_000;
+    struct H;
+    impl Hooks for H {
+        async fn message(_: &Probe<Self>, socket: HostSocket, _: Message) -> Result<()> {
+            Ok(socket.send("x".repeat(200))?)
+        }
+    }
+    let rig = Rig::with::<H>(|builder| builder.outbox_bytes(384 * KIB)).await;
+    let (raw, mut other) = (rig.narrow("a").await, rig.raw("a").await);
+    let (mut reader, mut writer) = raw.stream.into_split();
+    let flood = tokio::spawn(async move {
+        // Many messages in one write, whose answers are far more than an outbox takes.
+        writer.write_all(&frame(TEXT, b"m").repeat(MESSAGES)).await.unwrap();
+        writer
+    });
+    // It reads nothing until the host has had every chance to take in all.
+    for _ in 0..500 {
+        other.text("m").await;
+        assert_eq!(other.next().await, Got::Text("x".repeat(200)));
+    }
+    let mut answer = [0; 4 + 200];
+    for _ in 0..MESSAGES {
+        within(reader.read_exact(&mut answer)).await.unwrap();
+        assert_eq!(answer[..5], [0x81, 126, 0, 200, b'x']);
+    }
+    within(flood).await.unwrap();
 }
 
 #[tokio::test]

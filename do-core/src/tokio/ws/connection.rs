@@ -1,6 +1,7 @@
 //! One connection: the upgrade, reading, writing and its orderly end, as a state that is polled.
 
 use super::{
+    connections::ConnLimits,
     decoder::{Decoder, Incoming, Input, ProtocolError},
     frame,
     outbox::Outbox,
@@ -28,7 +29,11 @@ use std::{
 const READ_BUDGET: usize = 256 * 1_024;
 
 /// Events after which it reads no more in this turn; one read can go beyond it.
-const EVENT_BUDGET: usize = 1_024;
+const EVENT_BUDGET: usize = 128;
+
+/// Length of a read that may bring many messages: few enough for their answers to fit an outbox. A read that brought
+/// at most one is followed by a full one, because then messages are long.
+const CAREFUL_READ: usize = 4 * 1_024;
 
 /// A parked connection is this and what hyper and tokio keep for a TCP stream.
 const _: () = assert!(size_of::<Conn>() <= 192, "a connection grew");
@@ -127,6 +132,8 @@ pub(super) struct Conn {
     /// The peer shut its direction.
     read_ended: bool,
     paused: bool,
+    /// It is not read, because what it was answered has not left: whoever sends faster than it reads waits for itself.
+    throttled: bool,
     /// It is on the table's dirty list.
     pub(super) dirty: bool,
 }
@@ -145,6 +152,7 @@ impl Conn {
             unflushed: false,
             read_ended: false,
             paused: false,
+            throttled: false,
             dirty: false,
         }
     }
@@ -204,7 +212,7 @@ impl Conn {
     pub(super) fn poll(
         &mut self,
         scratch: &mut [u8],
-        message_bytes: usize,
+        limits: ConnLimits,
         events: &mut Vec<(SocketKey, ConnEvent)>,
     ) -> Fate {
         // From here on a wake-up means that something new came.
@@ -223,7 +231,8 @@ impl Conn {
             }
         }
         self.write(cx);
-        match self.read(cx, scratch, message_bytes, events) {
+        self.throttled = self.is_behind(limits);
+        match self.read(cx, scratch, limits.message_bytes, events) {
             // A wake-up of its own means that the runtime only asks for a pause.
             Reading::Waits if self.write_side == WriteSide::Failed && !self.waker.is_woken() => {
                 self.lose(events)
@@ -237,13 +246,21 @@ impl Conn {
     }
 
     /// Writes what is queued. Reports nothing: when it fails, the next poll finds out what the peer still sent.
-    pub(super) fn flush(&mut self) -> Fate {
+    pub(super) fn flush(&mut self, limits: ConnLimits) -> Fate {
         let waker = Waker::from(self.waker());
         self.write(&mut Context::from_waker(&waker));
+        if self.throttled && !self.is_behind(limits) {
+            waker.wake_by_ref(); // to read on: what was written here wakes nobody
+        }
         if self.write_side == WriteSide::Failed {
             waker.wake();
         }
         self.fate()
+    }
+
+    /// Whether more than half of what may wait waits.
+    fn is_behind(&self, limits: ConnLimits) -> bool {
+        self.outbox.bytes() > limits.outbox_bytes / 2
     }
 
     fn fate(&self) -> Fate {
@@ -300,13 +317,16 @@ impl Conn {
         if self.read_ended {
             return Reading::Ended;
         }
-        if self.paused && self.phase != Phase::Finishing {
+        if (self.paused || self.throttled) && self.phase != Phase::Finishing {
             return Reading::GoesOn;
         }
         let (mut budget, enough) = (READ_BUDGET, events.len().saturating_add(EVENT_BUDGET));
+        let mut window = CAREFUL_READ;
         while budget > 0 && events.len() < enough {
             let Stream::Open(io) = &mut self.stream else { return Reading::Waits };
-            let mut buf = ReadBuf::new(scratch);
+            let before = events.len();
+            let window_end = window.min(scratch.len());
+            let mut buf = ReadBuf::new(scratch.get_mut(..window_end).unwrap_or_default());
             match Pin::new(io).poll_read(cx, buf.unfilled()) {
                 Poll::Pending => return Reading::Waits,
                 Poll::Ready(Ok(())) => {}
@@ -324,6 +344,7 @@ impl Conn {
             if let Some(bytes) = scratch.get_mut(..read) {
                 self.take_in(bytes, message_bytes, events);
             }
+            window = if events.len() - before <= 1 { usize::MAX } else { CAREFUL_READ };
         }
         // Others first.
         self.waker.wake_by_ref();

@@ -82,7 +82,7 @@ impl Connections {
         let Some(mut conn) = self.table.borrow_mut().take(id) else { return };
         let mut scratch = self.scratch.take();
         scratch.resize(SCRATCH_BYTES, 0);
-        let fate = conn.poll(&mut scratch, self.limits.message_bytes, events);
+        let fate = conn.poll(&mut scratch, self.limits, events);
         self.scratch.set(scratch);
         // Pongs and the end after an error leave with the answers of the engine.
         if conn.has_output() {
@@ -99,7 +99,7 @@ impl Connections {
         for id in dirty.drain(..) {
             let Some(mut conn) = self.table.borrow_mut().take(id) else { continue };
             conn.dirty = false;
-            let fate = conn.flush();
+            let fate = conn.flush(self.limits);
             self.put_back(id, conn, fate);
         }
         // Keep the allocation for the next flush, unless somebody queued meanwhile.
@@ -209,7 +209,7 @@ impl Transport for Connections {
     fn abort(&self, conn: ConnId) {
         let dropped = self.table.borrow_mut().remove(conn);
         if let Some(mut conn) = dropped {
-            conn.flush();
+            conn.flush(self.limits);
         }
     }
 
