@@ -176,7 +176,7 @@ impl Shard {
 
     /// Runs until it is told to stop. The order within a round: what arrived is taken in; then comes time, so that
     /// what was due before it is done before it; then it is delivered; then one flush, which coalesces what the
-    /// round has sent.
+    /// round has sent. It rests only when the engine has nothing left.
     pub(super) fn run(mut self) {
         // Whatever ends this thread, callers must get an answer.
         let _closer = Closer(Arc::clone(&self.queue));
@@ -192,7 +192,7 @@ impl Shard {
             if self.commands(commands) {
                 return;
             }
-            self.engine.poll();
+            let more = self.engine.poll();
             while let Some(done) = self.delays.pop_due(self.clock.elapsed()) {
                 let _ = done.send(());
             }
@@ -200,7 +200,7 @@ impl Shard {
             if self.advance_shutdown() {
                 return;
             }
-            if idle {
+            if idle && !more {
                 self.park();
             }
         }

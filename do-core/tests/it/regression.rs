@@ -10,7 +10,11 @@ use std::{
     fmt,
     ops::ControlFlow,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Mutex, mpsc},
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    },
 };
 
 /// An error that cannot even be shown.
@@ -310,4 +314,44 @@ async fn c8_nothing_is_acknowledged_into_a_directory_that_was_removed() {
         assert_eq!(error.kind(), ErrorKind::Platform, "{name}: {error}");
         assert!(error.to_string().ends_with("was removed while it was in use"), "{error}");
     }
+}
+
+/// Counts where no request has to ask for it.
+struct Ticks<S: ObjectState>(S);
+
+static TICKS: AtomicUsize = AtomicUsize::new(0);
+
+/// More than some polls of the engine have turns for.
+const TASKS: usize = 3_000;
+
+impl<S: ObjectState> DurableObject<S> for Ticks<S> {
+    fn new(state: S) -> Result<Self> {
+        Ok(Self(state))
+    }
+
+    async fn fetch(&self, _: Request) -> Result<Response> {
+        for _ in 0..TASKS {
+            let sleep = self.0.sleep(Duration::from_secs(60));
+            self.0.wait_until(async {
+                sleep.await;
+                TICKS.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+        Ok(reply::text("begun"))
+    }
+}
+
+#[tokio::test]
+async fn more_work_than_one_poll_has_turns_for_is_done_though_nobody_asks() {
+    let rig = Rig::with_class::<Ticks<_>>();
+    soon(rig.namespace("OTHER").named("x").unwrap().fetch(Request::default())).await.unwrap();
+    rig.settle().await;
+    rig.clock.advance(Duration::from_secs(60));
+    soon(async {
+        while TICKS.load(Ordering::Relaxed) < TASKS {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert_eq!(TICKS.load(Ordering::Relaxed), TASKS);
 }
