@@ -46,16 +46,22 @@ async fn rest(raw: &mut Raw) -> (usize, Got) {
     }
 }
 
-#[tokio::test]
-async fn d11b_a_peer_that_does_not_read_is_overloaded_alone_and_dropped_after_10_s() {
+/// Two peers that get the same, of which the slow one has not read until its outbox was full.
+async fn overloaded() -> (Rig, Raw, Raw) {
     let mut rig = Rig::with::<Floods>(|builder| builder.outbox_bytes(64 * KIB)).await;
-    let mut slow = rig.narrow("a?attach=slow").await;
+    let slow = rig.narrow("a?attach=slow").await;
     let mut fast = rig.raw("a?attach=fast").await;
     for _ in 0..32 {
         fast.text("chunk").await;
         assert_eq!(fast.next().await, Got::Binary(vec![0; 16 * KIB]));
     }
     rig.expect(["new", "slow overloaded Closing"]).await;
+    (rig, slow, fast)
+}
+
+#[tokio::test]
+async fn d11b_a_peer_that_does_not_read_is_overloaded_alone_and_dropped_after_10_s() {
+    let (mut rig, mut slow, mut fast) = overloaded().await;
     rig.nothing_logged(); // from there on it is not sent to: that is a closed socket
     rig.pass(10).await;
     rig.expect([LOST]).await;
@@ -82,14 +88,7 @@ async fn d11b_the_bound_holds_within_one_turn_too() {
 
 #[tokio::test]
 async fn d11b_a_peer_that_reads_again_in_time_gets_everything_and_the_1013() {
-    let mut rig = Rig::with::<Floods>(|builder| builder.outbox_bytes(64 * KIB)).await;
-    let mut slow = rig.narrow("a?attach=slow").await;
-    let mut fast = rig.raw("a?attach=fast").await;
-    for _ in 0..32 {
-        fast.text("chunk").await;
-        assert_eq!(fast.next().await, Got::Binary(vec![0; 16 * KIB]));
-    }
-    rig.expect(["new", "slow overloaded Closing"]).await;
+    let (mut rig, mut slow, _fast) = overloaded().await;
     let (chunks, end) = rest(&mut slow).await;
     assert_eq!(end, close(1_013, ""));
     assert!((3..32).contains(&chunks), "{chunks}");
