@@ -50,23 +50,18 @@ impl Engine {
     fn handshakes_expired(&mut self) {
         let now = self.shared.elapsed.get();
         loop {
-            let first = self.shared.handshakes.borrow().front().map(|first| first.until);
-            match first {
-                Some(until) if until <= now => {
-                    let first = self.shared.handshakes.borrow_mut().pop_front();
-                    if let Some(Handshake { key, task, .. }) = first {
-                        self.handshake_expired(key, task);
-                    }
-                }
-                Some(until) => {
-                    self.shared.after(until - now, Due::Handshakes);
-                    return;
-                }
-                None => {
-                    self.shared.handshakes.borrow_mut().shrink_to_fit();
-                    self.shared.handshakes_armed.set(false);
-                    return;
-                }
+            let due = self.shared.handshakes.borrow_mut().pop_front_if(|first| first.until <= now);
+            let Some(Handshake { key, task, .. }) = due else { break };
+            self.handshake_expired(key, task);
+        }
+        let mut handshakes = self.shared.handshakes.borrow_mut();
+        match handshakes.front() {
+            Some(next) => {
+                self.shared.after(next.until - now, Due::Handshakes);
+            }
+            None => {
+                handshakes.shrink_to_fit();
+                self.shared.handshakes_armed.set(false);
             }
         }
     }

@@ -251,6 +251,7 @@ impl Engine {
             }
         }
     }
+
     /// Takes no new requests, messages and alarms from here on.
     pub(crate) fn drain(&mut self) {
         self.draining = true;

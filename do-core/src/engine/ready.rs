@@ -28,13 +28,9 @@ impl ReadyQueue {
         Arc::new(Self { woken: Mutex::default(), driver: Box::new(driver) })
     }
 
-    pub(super) fn wake_driver(&self) {
-        (self.driver)();
-    }
-
     pub(super) fn push(&self, key: TaskKey) {
         self.woken.lock().unwrap_or_else(PoisonError::into_inner).push(key);
-        self.wake_driver();
+        (self.driver)();
     }
 
     /// Moves the woken tasks into `into`, which is empty.

@@ -59,7 +59,8 @@ impl Host {
 
     /// Refuses new work from now on, lets the handlers under way finish for at most `grace`, closes all sockets
     /// with 1001 and stops. Peers get two seconds to end their connections. Servers that [`serve`](Self::serve)
-    /// started answer until the objects are done, then end too, within what is left of `grace`. Alarms that come due meanwhile fire at the next start.
+    /// started answer until the objects are done, then end too, within what is left of `grace`. Alarms that come
+    /// due meanwhile fire at the next start.
     ///
     /// # Errors
     /// [`ErrorKind::Platform`] when a thread of the host had ended by a fault of the host.
