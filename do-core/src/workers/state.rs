@@ -86,14 +86,15 @@ impl Inner {
     /// Not by `ctx.abort()`, whose exception nothing can catch: thrown from inside a poll, it would leave the queue of
     /// all futures of the isolate standing still. A failed gate does the same to this object alone.
     pub(super) fn fault(&self, error: &Error) {
-        self.block(Promise::reject(&thrown(error)));
+        drop(self.block(Promise::reject(&thrown(error))));
     }
 
-    /// Closes the gate until the promise settles.
-    fn block(&self, work: Promise) -> Option<Promise> {
+    /// Closes the gate until the promise settles. The future that is given back may be dropped: it has taken the
+    /// rejection, which would otherwise be logged as a fault that nobody handles.
+    fn block(&self, work: Promise) -> Option<JsFuture> {
         let callback = Closure::once_assert_unwind_safe(move || JsValue::from(work)).into_js_value();
         match self.context.block_concurrency_while(&callback) {
-            Ok(blocked) => Some(blocked),
+            Ok(blocked) => Some(blocked.into()),
             Err(exception) => {
                 tracing::error!(error = %caught(&exception), "the gate of an object cannot be closed");
                 None
@@ -278,8 +279,7 @@ impl ObjectState for WorkersState {
             drop(opening);
             Ok(JsValue::UNDEFINED)
         });
-        // Made here, so that a rejection is taken also when nobody awaits the result.
-        let blocked = self.inner().block(work).map(JsFuture::from);
+        let blocked = self.inner().block(work);
         async move {
             let Some(blocked) = blocked else {
                 let closed = "block_concurrency_while can only be used inside the object's own handlers";
