@@ -3,18 +3,18 @@
 use crate::command::run;
 use crate::problem::Outcome;
 use crate::steps::lint::DENY;
-use crate::wasm;
+use crate::wasm::{self, Panic};
 use crate::workspace::Workspace;
 
 /// What both steps build: libraries, because programs and tests are native.
 const LIBRARIES: [&str; 4] = ["--workspace", "--exclude", "xtask", "--lib"];
 
 pub(crate) fn check(workspace: &Workspace) -> Outcome {
-    run(wasm::toolchain(workspace)?.cargo(workspace, "check").args(LIBRARIES))
+    run(wasm::toolchain(workspace, Panic::Abort)?.cargo(workspace, "check").args(LIBRARIES))
 }
 
 pub(crate) fn clippy(workspace: &Workspace) -> Outcome {
-    let toolchain = wasm::toolchain(workspace)?;
+    let toolchain = wasm::toolchain(workspace, Panic::Abort)?;
     if toolchain.has_clippy() {
         return run(toolchain.cargo(workspace, "clippy").args(LIBRARIES).arg("--all-features").args(DENY));
     }
