@@ -9,6 +9,7 @@ use std::process::Command;
 
 const RUSTC: &str = "/usr/bin/rustc";
 const CARGO: &str = "/usr/bin/cargo";
+const RUSTDOC: &str = "/usr/bin/rustdoc";
 const CLIPPY: &str = "/usr/bin/cargo-clippy";
 
 /// Whether the packages are installed and new enough.
@@ -25,7 +26,8 @@ pub(super) fn has_clippy() -> bool {
 pub(super) fn cargo(workspace: &Workspace, command: &str) -> Command {
     // Not `cargo clippy`: cargo looks for that in its own folder first, where rustup's is.
     let mut built = Command::new(if command == "clippy" { CLIPPY } else { CARGO });
-    built.arg(command).current_dir(&workspace.root).env("CARGO", CARGO).env("RUSTC", RUSTC);
+    built.arg(command).current_dir(&workspace.root);
+    built.env("CARGO", CARGO).env("RUSTC", RUSTC).env("RUSTDOC", RUSTDOC);
     if let Some(linker) = linker() {
         built.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
     }

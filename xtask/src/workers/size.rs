@@ -17,30 +17,35 @@ const COLUMNS: [&str; 5] = ["wasm", "wasm-opt", "gzip", "index.js", "gzip"];
 /// The sizes of one Worker, or the difference between two, as in [`COLUMNS`].
 type Sizes = [i64; 5];
 
-/// Builds all and prints the table.
+/// Builds all and prints the table, also the part of it that is done when a build fails.
 ///
 /// # Errors
 /// A build fails.
 pub(crate) fn print(workspace: &Workspace) -> Outcome {
     let mut rows = Vec::new();
-    for panic in Panic::ALL {
-        let mut sizes = Vec::new();
-        for folder in CRATES {
-            let member = build::member(workspace, &workspace.root.join(folder))?;
-            let mut plan = Plan::new(workspace, member, panic, false);
-            // Apart from the folders that are served, because nothing else minifies.
-            plan.out =
-                workspace.target.join("workers/size").join(format!("{}-{}", member.name, panic.name()));
-            (plan.minify, plan.optimiser) = (true, true);
-            let of = measure(workspace, &plan)?;
-            rows.push((format!("{} {}", panic.name(), member.name), of));
-            sizes.push(of);
-        }
-        if let [small, large] = sizes.as_slice() {
-            rows.push((format!("{} difference", panic.name()), difference(large, small)));
+    let outcome = Panic::ALL.into_iter().try_for_each(|panic| compare(workspace, panic, &mut rows));
+    print!("{}", table(&rows));
+    outcome
+}
+
+/// Adds a row for each crate, and one for what the second has more than the first.
+fn compare(workspace: &Workspace, panic: Panic, rows: &mut Vec<(String, Sizes)>) -> Outcome {
+    let mut smallest = None;
+    for folder in CRATES {
+        let member = build::member(workspace, &workspace.root.join(folder))?;
+        let mut plan = Plan::new(workspace, member, panic, false);
+        // Apart from the folders that are served, because nothing else minifies.
+        plan.out = workspace.target.join("workers/size").join(format!("{}-{}", member.name, panic.name()));
+        (plan.minify, plan.optimiser) = (true, true);
+        let sizes = measure(workspace, &plan)?;
+        rows.push((format!("{} {}", panic.name(), member.name), sizes));
+        match &smallest {
+            None => smallest = Some(sizes),
+            Some(smallest) => {
+                rows.push((format!("{} difference", panic.name()), difference(&sizes, smallest)));
+            }
         }
     }
-    print!("{}", table(&rows));
     Ok(())
 }
 

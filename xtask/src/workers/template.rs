@@ -6,7 +6,6 @@ use crate::problem::{Doing, Outcome, Problem};
 use crate::wasm::Panic;
 use crate::workspace::Workspace;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// The template for this kind of panic, of the version of `worker` in Cargo.lock.
 ///
@@ -33,26 +32,27 @@ pub(crate) fn template(workspace: &Workspace, panic: Panic) -> Outcome<String> {
     Ok(template)
 }
 
-/// The unpacked source in cargo's home. `cargo info` fetches that one package; `cargo fetch` would bring all that it
-/// depends on.
+/// The unpacked source in cargo's home. Where it is not there yet, `cargo info` fetches that one package; `cargo fetch`
+/// would bring all that it depends on.
 fn source(workspace: &Workspace, version: &str) -> Outcome<PathBuf> {
-    println!("fetching the source of worker-build {version}");
-    let package = format!("worker-build@{version}");
-    capture(
-        Command::new(workspace.cargo(&[]).get_program()).args(["info", "--quiet", &package]).current_dir("/"),
-    )?;
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo"))).unwrap_or_default();
-    find(&home.join("registry/src"), &format!("worker-build-{version}"))
+    let (sources, package) = (home.join("registry/src"), format!("worker-build-{version}"));
+    if let Some(folder) = find(&sources, &package) {
+        return Ok(folder);
+    }
+    println!("fetching the source of worker-build {version}");
+    let package_id = format!("worker-build@{version}");
+    // Outside of the workspace, which cargo would read without need.
+    capture(workspace.cargo(&["info", "--quiet", &package_id]).current_dir("/"))?;
+    find(&sources, &package)
+        .ok_or_else(|| Problem::new(format!("cargo has fetched no {package} into {}", sources.display())))
 }
 
 /// The folder of a package: cargo keeps one folder for each registry.
-fn find(sources: &Path, package: &str) -> Outcome<PathBuf> {
-    let registries = std::fs::read_dir(sources).doing(sources.display())?.flatten();
-    registries
-        .map(|registry| registry.path().join(package))
-        .find(|folder| folder.is_dir())
-        .ok_or_else(|| Problem::new(format!("cargo has fetched no {package} into {}", sources.display())))
+fn find(sources: &Path, package: &str) -> Option<PathBuf> {
+    let registries = std::fs::read_dir(sources).ok()?.flatten();
+    registries.map(|registry| registry.path().join(package)).find(|folder| folder.is_dir())
 }
 
 /// The version of a package in a Cargo.lock that has it once.
