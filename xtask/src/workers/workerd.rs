@@ -158,3 +158,72 @@ fn read_control(control: ChildStdout, events: &SyncSender<Event>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+    use std::sync::mpsc;
+
+    const LISTENS: &str = r#"echo '{"event":"listen","socket":"http","port":7}' >&3; echo log;"#;
+
+    /// A program in place of workerd that runs this script, and how to tell it something.
+    fn start(name: &str, script: &str) -> (Workerd, SyncSender<Event>, Receiver<Event>) {
+        let folder = std::env::temp_dir().join(format!("xtask-workerd-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let config = folder.join("config");
+        std::fs::write(&config, script).unwrap();
+        let program = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/workers/stand-in.sh");
+        let (sender, events) = mpsc::sync_channel(1);
+        let listen = "127.0.0.1:0".parse().unwrap();
+        let lock = File::open(&config).unwrap();
+        let workerd = Workerd::start(&program, &config, listen, &folder, lock, sender.clone()).unwrap();
+        (workerd, sender, events)
+    }
+
+    fn process(workerd: &Workerd) -> PathBuf {
+        PathBuf::from(format!("/proc/{}", workerd.0.id()))
+    }
+
+    #[test]
+    fn it_serves_until_it_is_asked_to_end() {
+        let (mut workerd, sender, events) = start("serves", &format!("{LISTENS} exec sleep 600"));
+        assert_eq!(workerd.wait_for_port(&events).unwrap(), Some(7));
+        let process = process(&workerd);
+        assert!(process.exists());
+        sender.send(Event::AskedToEnd).unwrap();
+        workerd.watch(&events).unwrap();
+        assert!(!process.exists());
+    }
+
+    #[test]
+    fn it_is_killed_when_it_does_not_end() {
+        let (mut workerd, _sender, events) =
+            start("hangs", &format!("trap '' TERM; {LISTENS} while :; do sleep 1; done"));
+        workerd.wait_for_port(&events).unwrap();
+        let process = process(&workerd);
+        workerd.stop().unwrap();
+        assert!(!process.exists());
+    }
+
+    #[test]
+    fn its_own_end_is_a_problem() {
+        let (mut workerd, _sender, events) = start("ends-early", "exit 3");
+        let problem = workerd.wait_for_port(&events).unwrap_err();
+        assert_eq!(problem.to_string(), "workerd ended by itself: exit status: 3");
+        let (mut workerd, _sender, events) = start("ends-late", &format!("{LISTENS} exit 4"));
+        workerd.wait_for_port(&events).unwrap();
+        assert_eq!(
+            workerd.watch(&events).unwrap_err().to_string(),
+            "workerd ended by itself: exit status: 4"
+        );
+    }
+
+    #[test]
+    fn a_wish_to_end_before_it_serves_is_no_problem() {
+        let (mut workerd, sender, events) = start("asked-early", "exec sleep 600");
+        sender.send(Event::AskedToEnd).unwrap();
+        assert_eq!(workerd.wait_for_port(&events).unwrap(), None);
+        workerd.stop().unwrap();
+    }
+}
