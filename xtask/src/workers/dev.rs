@@ -100,14 +100,13 @@ mod tests {
 
     #[test]
     fn a_data_folder_is_used_by_one_server() {
-        let folder = std::env::temp_dir().join(format!("xtask-data-{}", std::process::id()));
+        let kept = tempfile::tempdir().unwrap();
+        let folder = kept.path().join("made/when/missing");
         let (path, first) = data_folder(&folder).unwrap();
         assert_eq!(path, folder);
-        assert!(
-            data_folder(&folder).unwrap_err().to_string().starts_with("another server keeps its data in")
-        );
+        let problem = data_folder(&folder).unwrap_err().to_string();
+        assert!(problem.starts_with("another server keeps its data in"), "{problem}");
         drop(first);
         assert!(data_folder(&folder).is_ok());
-        fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -164,21 +164,21 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
     use std::sync::mpsc;
+    use tempfile::TempDir;
 
     const LISTENS: &str = r#"echo '{"event":"listen","socket":"http","port":7}' >&3; echo log;"#;
 
-    /// A program in place of workerd that runs this script, and how to tell it something.
-    fn start(name: &str, script: &str) -> (Workerd, SyncSender<Event>, Receiver<Event>) {
-        let folder = std::env::temp_dir().join(format!("xtask-workerd-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let config = folder.join("config");
+    /// A program in place of workerd that runs this script, how to tell us something, and the folder of its data.
+    fn start(script: &str) -> (Workerd, SyncSender<Event>, Receiver<Event>, TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("config");
         std::fs::write(&config, script).unwrap();
         let program = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/workers/stand-in.sh");
-        let (sender, events) = mpsc::sync_channel(1);
+        let (sender, events, _folder) = mpsc::sync_channel(1);
         let listen = "127.0.0.1:0".parse().unwrap();
         let lock = File::open(&config).unwrap();
-        let workerd = Workerd::start(&program, &config, listen, &folder, lock, sender.clone()).unwrap();
-        (workerd, sender, events)
+        let workerd = Workerd::start(&program, &config, listen, folder.path(), lock, sender.clone()).unwrap();
+        (workerd, sender, events, folder)
     }
 
     fn process(workerd: &Workerd) -> PathBuf {
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn it_serves_until_it_is_asked_to_end() {
-        let (mut workerd, sender, events) = start("serves", &format!("{LISTENS} exec sleep 600"));
+        let (mut workerd, sender, events, _folder) = start(&format!("{LISTENS} exec sleep 600"));
         assert_eq!(workerd.wait_for_port(&events).unwrap(), Some(7));
         let process = process(&workerd);
         assert!(process.exists());
@@ -198,8 +198,8 @@ mod tests {
 
     #[test]
     fn it_is_killed_when_it_does_not_end() {
-        let (mut workerd, _sender, events) =
-            start("hangs", &format!("trap '' TERM; {LISTENS} while :; do sleep 1; done"));
+        let (mut workerd, _sender, events, _folder) =
+            start(&format!("trap '' TERM; {LISTENS} while :; do sleep 1; done"));
         workerd.wait_for_port(&events).unwrap();
         let process = process(&workerd);
         workerd.stop().unwrap();
@@ -208,11 +208,13 @@ mod tests {
 
     #[test]
     fn its_own_end_is_a_problem() {
-        let (mut workerd, _sender, events) = start("ends-early", "exit 3");
+        let (mut workerd, _sender, events, _folder) = start("exit 3");
         let problem = workerd.wait_for_port(&events).unwrap_err();
         assert_eq!(problem.to_string(), "workerd ended by itself: exit status: 3");
-        let (mut workerd, _sender, events) = start("ends-late", &format!("{LISTENS} exit 4"));
+        let script = format!("{LISTENS} until [ -e \"$2.end\" ]; do sleep 0.01; done; exit 4");
+        let (mut workerd, _sender, events, folder) = start(&script);
         workerd.wait_for_port(&events).unwrap();
+        std::fs::write(folder.path().join("config.end"), "").unwrap();
         assert_eq!(
             workerd.watch(&events).unwrap_err().to_string(),
             "workerd ended by itself: exit status: 4"
@@ -221,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_wish_to_end_before_it_serves_is_no_problem() {
-        let (mut workerd, sender, events) = start("asked-early", "exec sleep 600");
+        let (mut workerd, sender, events, _folder) = start("exec sleep 600");
         sender.send(Event::AskedToEnd).unwrap();
         assert_eq!(workerd.wait_for_port(&events).unwrap(), None);
         workerd.stop().unwrap();
