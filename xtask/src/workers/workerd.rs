@@ -174,7 +174,7 @@ mod tests {
         let config = folder.path().join("config");
         std::fs::write(&config, script).unwrap();
         let program = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/workers/stand-in.sh");
-        let (sender, events, _folder) = mpsc::sync_channel(1);
+        let (sender, events) = mpsc::sync_channel(1);
         let listen = "127.0.0.1:0".parse().unwrap();
         let lock = File::open(&config).unwrap();
         let workerd = Workerd::start(&program, &config, listen, folder.path(), lock, sender.clone()).unwrap();
