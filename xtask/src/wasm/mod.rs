@@ -9,6 +9,7 @@ mod rustup;
 use crate::command::capture;
 use crate::problem::{Outcome, Problem};
 use crate::workspace::Workspace;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const TARGET: &str = "wasm32-unknown-unknown";
@@ -110,7 +111,7 @@ impl Toolchain {
     }
 
     /// The library that a build with `profile` has left for the package's library target of this name.
-    pub(crate) fn artifact(self, workspace: &Workspace, profile: &str, library: &str) -> std::path::PathBuf {
+    pub(crate) fn artifact(self, workspace: &Workspace, profile: &str, library: &str) -> PathBuf {
         self.target(workspace).join(TARGET).join(profile).join(format!("{library}.wasm"))
     }
 
@@ -119,7 +120,7 @@ impl Toolchain {
         self.source == Source::Rustup || debian::has_clippy()
     }
 
-    fn target(self, workspace: &Workspace) -> std::path::PathBuf {
+    fn target(self, workspace: &Workspace) -> PathBuf {
         let source = match self.source {
             Source::Rustup => "rustup",
             Source::Debian => "debian",
@@ -143,9 +144,8 @@ fn new_enough(rustc: &str) -> bool {
 
 /// Whether this compiler has the source of its standard library.
 fn has_source(rustc: &str) -> bool {
-    printed(Command::new(rustc).args(["--print", "sysroot"])).is_some_and(|sysroot| {
-        std::path::Path::new(&sysroot).join("lib/rustlib/src/rust/library/std").is_dir()
-    })
+    printed(Command::new(rustc).args(["--print", "sysroot"]))
+        .is_some_and(|sysroot| Path::new(&sysroot).join("lib/rustlib/src/rust/library/std").is_dir())
 }
 
 /// What a command printed, if it could be run and exited with 0.
