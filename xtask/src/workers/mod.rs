@@ -27,7 +27,7 @@ usage: cargo xtask workers build [CRATE-FOLDER] [--out DIR] [--panic MODE] [--de
        cargo xtask workers test
        cargo xtask workers size
 
-build writes index.js, index_bg.wasm and worker.capnp from a crate with #[event(fetch)] and a wrangler.toml; dev also
+build writes index.js, index_bg.wasm and worker.capnp from a cdylib that exports fetch and has a wrangler.toml; dev also
 serves them with workerd, says `listening on http://ADDR:PORT` on standard output and everything else on standard error,
 and ends with SIGTERM or SIGINT; test runs the tests that need Workers; size prints what the sync server adds to the
 smallest Worker.

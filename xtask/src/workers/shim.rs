@@ -51,7 +51,9 @@ pub(crate) fn fill(template: &str, glue: &str, testing: bool) -> Outcome<String>
     }
     let exports = Exports::read(glue)?;
     if !exports.functions.contains("fetch") {
-        return Err(Problem::new("the Worker has no #[event(fetch)]"));
+        return Err(Problem::new(
+            "the Worker has no fetch: export one, as with do_core::export!(fetch = route)",
+        ));
     }
     let mut handlers = String::new();
     for name in &exports.functions {
@@ -149,7 +151,10 @@ mod tests {
             assert!(fill(&TEMPLATE.replace(part, "x"), GLUE, false).is_err(), "{part}");
         }
         let problem = fill(TEMPLATE, "export class Room {", false).unwrap_err();
-        assert_eq!(problem.to_string(), "the Worker has no #[event(fetch)]");
+        assert_eq!(
+            problem.to_string(),
+            "the Worker has no fetch: export one, as with do_core::export!(fetch = route)"
+        );
     }
 
     #[test]
