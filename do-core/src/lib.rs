@@ -42,6 +42,7 @@
 //!
 //! # Crate features
 //! - `tokio`: the native host in `do_core::tokio`. Only adds API; does nothing on wasm32.
+//! - `testing`: the contract as a suite in `do_core::testing`, for those who write a host.
 
 mod alarm;
 mod body;
@@ -61,6 +62,8 @@ mod sql;
 mod sqlite;
 mod state;
 mod stub;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod timestamp;
 #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
 pub mod tokio;
