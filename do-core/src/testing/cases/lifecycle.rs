@@ -68,7 +68,7 @@ async fn b8_gate<D: Driver>(lab: &Lab<D>) -> Outcome {
         lab.advance(Duration::from_millis(300)).await
     })
     .await;
-    second.and_then(|_| time)?;
+    second.and(time)?;
     same("the order", lab.lines("a").await?, json!(["first", "gate", "second"]))?;
     let (value, time) = both(lab.last("a", json!([{"gate": [{"sleep": 50}, {"add": 3}]}])), async {
         lab.advance(Duration::from_millis(200)).await

@@ -170,7 +170,7 @@ async fn f10_errors<D: Driver>(lab: &Lab<D>) -> Outcome {
             "NOT NULL constraint failed: t.n: SQLITE_CONSTRAINT (extended: SQLITE_CONSTRAINT_NOTNULL)",
             "SQLITE_CONSTRAINT_NOTNULL",
         ),
-        ("SELECT x FROM missing", "no such table: missing at offset 14: SQLITE_ERROR", "SQLITE_ERROR"),
+        ("SELECT x FROM missing", "no such table: missing: SQLITE_ERROR", "SQLITE_ERROR"),
         ("SELEC 1", "near \"SELEC\": syntax error at offset 0: SQLITE_ERROR", "SQLITE_ERROR"),
     ] {
         let error = error(lab, sql, json!([])).await?;
