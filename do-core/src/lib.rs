@@ -50,6 +50,7 @@ mod body;
 mod engine;
 mod env;
 mod error;
+mod export;
 mod id;
 pub mod limits;
 mod name;
@@ -67,6 +68,8 @@ pub mod testing;
 mod timestamp;
 #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
 pub mod tokio;
+#[cfg(all(feature = "workers", target_arch = "wasm32"))]
+pub mod workers;
 
 pub use alarm::{AlarmInfo, AlarmScheduler};
 pub use body::{Body, BodySender, TrySend};
@@ -75,6 +78,8 @@ pub use error::{Error, ErrorKind, Failure};
 pub use id::ObjectId;
 pub use name::{ObjectName, Tag};
 pub use object::DurableObject;
+#[doc(hidden)]
+pub use socket::Handshaken;
 pub use socket::{
     Accept, AutoResponse, Close, CloseCode, CloseFrame, Message, ReadyState, Socket, SocketRegistry, Text,
     Upgrade, offers_protocol,
@@ -95,6 +100,10 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// generics.
 #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
 pub type State = tokio::HostState;
+/// The state of the host that this target is built for, so that an application can write objects without
+/// generics.
+#[cfg(all(feature = "workers", target_arch = "wasm32"))]
+pub type State = workers::WorkersState;
 
 /// The environment of a state.
 pub type EnvOf<S> = <S as ObjectState>::Env;

@@ -1,3 +1,4 @@
+use crate::{Error, ErrorKind, limits};
 use serde::{Deserialize, Serialize};
 use std::{
     fmt,
@@ -37,6 +38,21 @@ impl Timestamp {
     /// Milliseconds since the Unix epoch.
     pub const fn as_millis(self) -> i64 {
         self.0
+    }
+
+    /// For adapters: refuses a time that no alarm can have (rule E1).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`].
+    #[doc(hidden)]
+    pub fn check_alarm(self) -> Result<(), Error> {
+        let ms = self.0;
+        if (1..=limits::ALARM_MAX_MS).contains(&ms) {
+            return Ok(());
+        }
+        let message =
+            format!("an alarm cannot be set to {ms} ms: it must be positive and before the year 2190");
+        Err(Error::new(ErrorKind::Invalid, message))
     }
 
     /// How long it is from here to `later`; zero when `later` is not later.

@@ -117,7 +117,7 @@ impl SocketRegistry for FakeState {
     type Socket = FakeSocket;
 
     fn accept(&self, _: &Request, with: Accept) -> Result<(Response, FakeSocket), Error> {
-        let (tags, attachment, _) = with.into_parts();
+        let (tags, attachment) = with.into_parts();
         let socket = FakeSocket(Rc::new(Connection {
             tags,
             attachment: RefCell::new(attachment),

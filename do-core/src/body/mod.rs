@@ -49,6 +49,8 @@ enum Inner {
     Channel(channel::Receiver),
     /// The mutex is never contended (it is only reached through `&mut`): it makes any body `Sync`.
     Http(Mutex<BoxHttp>),
+    #[cfg(all(feature = "workers", target_arch = "wasm32"))]
+    Js(crate::workers::JsBody),
 }
 
 impl Body {
@@ -151,6 +153,31 @@ impl Body {
         matches!(self.inner, Inner::Empty | Inner::Bytes(_))
     }
 
+    #[cfg(all(feature = "workers", target_arch = "wasm32"))]
+    pub(crate) fn from_js(body: crate::workers::JsBody) -> Self {
+        Self { inner: Inner::Js(body), guard: None }
+    }
+
+    /// The stream of JavaScript that it is, if nobody read from it.
+    #[cfg(all(feature = "workers", target_arch = "wasm32"))]
+    pub(crate) fn into_raw(self) -> Result<web_sys::ReadableStream, Self> {
+        let Self { inner, guard } = self;
+        match inner {
+            Inner::Js(body) => body.into_stream().map_err(|body| Self { inner: Inner::Js(body), guard }),
+            inner => Err(Self { inner, guard }),
+        }
+    }
+
+    /// All bytes, if they are here already.
+    #[cfg(all(feature = "workers", target_arch = "wasm32"))]
+    pub(crate) fn into_complete(self) -> Result<Bytes, Self> {
+        match self.inner {
+            Inner::Empty => Ok(Bytes::new()),
+            Inner::Bytes(bytes) => Ok(bytes),
+            inner => Err(Self { inner, guard: self.guard }),
+        }
+    }
+
     /// Drops `guard` when the body is used up or dropped.
     #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
     pub(crate) fn guarded(mut self, guard: impl Any + Send + Sync) -> Self {
@@ -181,6 +208,8 @@ impl http_body::Body for Body {
             Inner::Http(body) => {
                 ready!(body.get_mut().unwrap_or_else(PoisonError::into_inner).as_mut().poll_frame(cx))
             }
+            #[cfg(all(feature = "workers", target_arch = "wasm32"))]
+            Inner::Js(body) => ready!(body.poll(cx)).map(|r| r.map(Frame::data)),
         };
         if frame.is_none() {
             self.inner = Inner::Empty;
@@ -194,6 +223,8 @@ impl http_body::Body for Body {
             Inner::Empty => true,
             Inner::Bytes(bytes) => bytes.is_empty(),
             Inner::Channel(_) | Inner::Http(_) => false,
+            #[cfg(all(feature = "workers", target_arch = "wasm32"))]
+            Inner::Js(_) => false,
         }
     }
 
@@ -203,6 +234,8 @@ impl http_body::Body for Body {
             Inner::Bytes(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Inner::Channel(_) => SizeHint::default(),
             Inner::Http(body) => body.lock().unwrap_or_else(PoisonError::into_inner).size_hint(),
+            #[cfg(all(feature = "workers", target_arch = "wasm32"))]
+            Inner::Js(_) => SizeHint::default(),
         }
     }
 }
@@ -214,6 +247,8 @@ impl fmt::Debug for Body {
             Inner::Bytes(_) => "Body(bytes)",
             Inner::Channel(_) => "Body(channel)",
             Inner::Http(_) => "Body(http)",
+            #[cfg(all(feature = "workers", target_arch = "wasm32"))]
+            Inner::Js(_) => "Body(js)",
         })
     }
 }

@@ -310,15 +310,10 @@ impl Core {
 
     /// E1, E2: a time in the past is stored as now.
     pub(crate) fn set_alarm(&self, at: Option<Timestamp>) -> Result<(), Error> {
-        let at = match at.map(Timestamp::as_millis) {
-            Some(ms) if !(1..=limits::ALARM_MAX_MS).contains(&ms) => {
-                let message = format!(
-                    "an alarm cannot be set to {ms} ms: it must be positive and before the year 2190"
-                );
-                return Err(Error::new(ErrorKind::Invalid, message));
-            }
-            ms => ms.map(|ms| Timestamp::from_millis(ms).max(self.now.get())),
-        };
+        if let Some(at) = at {
+            at.check_alarm()?;
+        }
+        let at = at.map(|at| at.max(self.now.get()));
         self.storage()?.set_alarm(at)?;
         self.alarm.borrow_mut().touch();
         self.alarm_changed.set(true);

@@ -1,4 +1,5 @@
 use crate::{Error, ErrorKind, Tag, limits};
+use http::HeaderValue;
 use serde::Serialize;
 
 /// What a socket is accepted with.
@@ -68,11 +69,29 @@ impl Accept {
         self
     }
 
+    /// For adapters: the sub-protocol as a header's value.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] when it is no token of HTTP.
+    #[doc(hidden)]
+    pub fn protocol_header(&self) -> Result<Option<HeaderValue>, Error> {
+        let Some(protocol) = &self.protocol else { return Ok(None) };
+        let value = is_token(protocol).then(|| HeaderValue::try_from(protocol).ok()).flatten();
+        value.map(Some).ok_or_else(|| {
+            Error::new(ErrorKind::Invalid, format!("{protocol:?} is no name of a sub-protocol"))
+        })
+    }
+
     /// For adapters.
     #[doc(hidden)]
-    pub fn into_parts(self) -> (Vec<Tag>, Option<Vec<u8>>, Option<String>) {
-        (self.tags, self.attachment, self.protocol)
+    pub fn into_parts(self) -> (Vec<Tag>, Option<Vec<u8>>) {
+        (self.tags, self.attachment)
     }
+}
+
+/// RFC 9110 section 5.6.2.
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
 
 pub(super) fn attachment_to_bytes<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Error> {
@@ -106,6 +125,17 @@ mod tests {
         );
         assert_eq!(Accept::new().tag("x".repeat(300)).unwrap_err().kind(), ErrorKind::Limit);
         assert_eq!(Accept::new().tag("").unwrap().into_parts().0, [Tag::new("").unwrap()]);
+    }
+
+    #[test]
+    fn d7_a_sub_protocol_is_a_token() {
+        let header = |protocol: &str| Accept::new().protocol(protocol).protocol_header();
+        assert_eq!(header("chat.v2").unwrap().unwrap(), "chat.v2");
+        for wrong in ["", "a b", "a,b", "é", "a\r\nx: y"] {
+            let error = header(wrong).unwrap_err();
+            assert_eq!(error.to_string(), format!("{wrong:?} is no name of a sub-protocol"));
+        }
+        assert_eq!(Accept::new().protocol_header().unwrap(), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub use accept::Accept;
 pub use auto_response::AutoResponse;
 pub use close::{Close, CloseCode, CloseFrame};
 pub use message::{Message, Text};
-pub use upgrade::{Upgrade, offers_protocol};
+pub use upgrade::{Handshaken, Upgrade, offers_protocol};
 
 use crate::{Error, ErrorKind, Request, Response, Tag, Timestamp};
 use serde::{Serialize, de::DeserializeOwned};

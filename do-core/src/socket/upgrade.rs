@@ -1,4 +1,4 @@
-use crate::Request;
+use crate::{Error, ErrorKind, Request};
 use http::{HeaderMap, Method, Version, header};
 
 /// Whether a request asks for a WebSocket, and rightly so (RFC 6455 section 4.2.1).
@@ -16,6 +16,21 @@ pub enum Upgrade {
 }
 
 impl Upgrade {
+    /// For adapters: as an error, what keeps the request from being accepted.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`].
+    #[doc(hidden)]
+    pub fn check<B>(request: &http::Request<B>) -> Result<(), Error> {
+        let reason = match Self::of(request) {
+            Self::WebSocket => return Ok(()),
+            Self::None => "the request asks for no WebSocket",
+            Self::Version => "the request asks for another version of WebSocket than 13",
+            Self::Broken(reason) => reason,
+        };
+        Err(Error::new(ErrorKind::Invalid, reason).of_request())
+    }
+
     /// Looks at method, version and headers.
     pub fn of<B>(request: &http::Request<B>) -> Self {
         let headers = request.headers();
@@ -24,6 +39,10 @@ impl Upgrade {
         }
         if request.method() != Method::GET {
             return Self::Broken("a WebSocket is opened with GET");
+        }
+        // The platform made the handshake and keeps its headers to itself.
+        if request.extensions().get::<Handshaken>().is_some() {
+            return Self::WebSocket;
         }
         if request.version() < Version::HTTP_11 {
             return Self::Broken("a WebSocket needs HTTP/1.1");
@@ -42,6 +61,12 @@ impl Upgrade {
         }
     }
 }
+
+/// For adapters: in the extensions of a request whose handshake the platform checked itself. On Workers the
+/// headers of the handshake but `Upgrade` do not reach the code, and a wrong handshake neither.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy)]
+pub struct Handshaken;
 
 /// Whether one of the sub-protocols that the client offers is `protocol`.
 pub fn offers_protocol(request: &Request, protocol: &str) -> bool {

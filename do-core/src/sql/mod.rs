@@ -2,6 +2,16 @@
 
 mod params;
 mod row;
+#[cfg(any(
+    all(feature = "tokio", not(target_arch = "wasm32")),
+    all(feature = "workers", target_arch = "wasm32")
+))]
+pub(crate) mod rules;
+#[cfg(any(
+    all(feature = "tokio", not(target_arch = "wasm32")),
+    all(feature = "workers", target_arch = "wasm32")
+))]
+pub(crate) mod statements;
 mod value;
 
 pub use params::Params;

@@ -4,9 +4,14 @@ use super::{
     authorize::Notes,
     database::Database,
     error::{host_error, sql_error},
-    statements::split_first,
 };
-use crate::{Error, ErrorKind, Row, Rows, Value, limits};
+use crate::{
+    Error, ErrorKind, Row, Rows, Value, limits,
+    sql::{
+        rules::{check_text, kept_bytes, too_large_result},
+        statements::split_first,
+    },
+};
 use rusqlite::{
     Connection, Statement,
     types::{ToSqlOutput, ValueRef},
@@ -215,18 +220,6 @@ const TRANSACTION_REFUSED: &str = "To execute a transaction, please use SqlStora
      BEGIN TRANSACTION or SAVEPOINT statements. It is safer because it rolls back on errors by itself, and because \
      it interacts correctly with the implicit transaction of each turn.";
 
-fn check_text(sql: &str) -> Result<(), Error> {
-    if sql.len() > limits::SQL_TEXT_BYTES {
-        return Err(
-            Error::new(ErrorKind::Sql, "statement too long: SQLITE_TOOBIG").with_sql_code("SQLITE_TOOBIG")
-        );
-    }
-    if sql.contains('\0') {
-        return Err(Error::new(ErrorKind::Invalid, "SQL code must not contain a NUL character."));
-    }
-    Ok(())
-}
-
 /// Binds all parameters, numbers as `REAL` (rule F1). SQLite itself binds NaN as `NULL` (rule F2).
 fn bind(statement: &mut Statement<'_>, params: &[Value]) -> Result<(), Error> {
     let wanted = statement.parameter_count();
@@ -251,24 +244,6 @@ fn bind(statement: &mut Statement<'_>, params: &[Value]) -> Result<(), Error> {
             .map_err(|error| sql_error(error, 0))?;
     }
     Ok(())
-}
-
-/// What a value costs to keep.
-fn kept_bytes(value: &Value) -> usize {
-    let content = match value {
-        Value::Null | Value::Integer(_) | Value::Real(_) => 0,
-        Value::Text(text) => text.len(),
-        Value::Blob(blob) => blob.len(),
-    };
-    size_of::<Value>() + content
-}
-
-fn too_large_result() -> Error {
-    let message = format!(
-        "the result is larger than {} bytes: take it row by row with for_each",
-        limits::SQL_RESULT_BYTES
-    );
-    Error::new(ErrorKind::Limit, message)
 }
 
 fn column_names(statement: &Statement<'_>) -> Vec<String> {

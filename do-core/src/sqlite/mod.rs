@@ -13,7 +13,6 @@ mod exec;
 mod index;
 mod limits;
 mod math;
-mod statements;
 #[cfg(test)]
 mod tests;
 

@@ -136,8 +136,8 @@ impl SocketRegistry for HostSockets {
     type Socket = HostSocket;
 
     fn accept(&self, request: &Request, with: Accept) -> Result<(Response, HostSocket), Error> {
-        let (tags, attachment, protocol) = with.into_parts();
-        let response = ws::response(request, protocol.as_deref())?;
+        let response = ws::response(request, with.protocol_header()?)?;
+        let (tags, attachment) = with.into_parts();
         self.core.sockets().check_room()?;
         let key = self.core.new_socket_key()?;
         let upgrade = PendingUpgrade::take(request).ok_or_else(|| {

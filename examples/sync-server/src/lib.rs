@@ -17,6 +17,7 @@ mod page;
 mod report;
 mod room;
 mod route;
+mod worker;
 
 pub use change::Change;
 pub use room::{SyncRoom, notify_requests};

@@ -1,4 +1,5 @@
-//! Cuts a text into SQL statements, because rusqlite does not tell where the first one ends.
+//! Cuts a text into SQL statements: natively because rusqlite does not tell where the first one ends, on Workers
+//! because the platform refuses a comment after the last.
 //!
 //! The rules are those of `sqlite3_complete`: a semicolon ends a statement unless it is in a string, a quoted
 //! name or a comment, and `CREATE TRIGGER` ends only at `;END;`.
@@ -7,7 +8,8 @@
 ///
 /// Semicolons before the first word belong to the statement, as for SQLite itself. The rest is empty exactly when
 /// there is nothing more to run.
-pub(super) fn split_first(text: &str) -> (&str, &str) {
+#[cfg(any(test, not(target_arch = "wasm32")))]
+pub(crate) fn split_first(text: &str) -> (&str, &str) {
     // Nearly every text is one statement: nothing to look for then.
     if !text.contains(';') {
         return (text, "");
@@ -24,7 +26,21 @@ pub(super) fn split_first(text: &str) -> (&str, &str) {
     (text, "")
 }
 
+/// `text` without the blanks and comments at its end (rule F6).
+#[cfg(any(test, target_arch = "wasm32"))]
+pub(crate) fn without_trailing_blanks(text: &str) -> &str {
+    let (mut at, mut end) = (0, 0);
+    while let Some((token, length)) = next_token(&text[at..]) {
+        at += length;
+        if token != Token::Blank {
+            end = at;
+        }
+    }
+    &text[..end]
+}
+
 /// `text` without leading blanks and comments.
+#[cfg(any(test, not(target_arch = "wasm32")))]
 fn skip_blanks(text: &str) -> &str {
     let mut at = 0;
     while let Some((Token::Blank, length)) = next_token(&text[at..]) {
@@ -45,6 +61,7 @@ enum Token {
     Other,
 }
 
+#[cfg(any(test, not(target_arch = "wasm32")))]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// Nothing but blanks and semicolons so far.
@@ -63,6 +80,7 @@ enum State {
     TriggerEnd,
 }
 
+#[cfg(any(test, not(target_arch = "wasm32")))]
 impl State {
     fn after(self, token: Token) -> Self {
         match (self, token) {
@@ -163,6 +181,22 @@ mod tests {
         let explained = "explain query plan create trigger a after insert on t begin select 1; end;";
         assert_eq!(all(&format!("{explained}B")), [explained, "B"]);
         assert_eq!(all("CREATE TABLE a(b); END;"), ["CREATE TABLE a(b);", "END;"]);
+    }
+
+    #[test]
+    fn f6_what_follows_the_last_token_is_cut_off() {
+        for (text, kept) in [
+            ("SELECT 1", "SELECT 1"),
+            ("SELECT 1; -- done", "SELECT 1;"),
+            ("SELECT 1 /* a */ -- b\n ", "SELECT 1"),
+            ("SELECT '-- no comment'", "SELECT '-- no comment'"),
+            ("/* a */ SELECT 1", "/* a */ SELECT 1"),
+            ("SELECT 'open -- ", "SELECT 'open -- "),
+            ("-- only", ""),
+            ("", ""),
+        ] {
+            assert_eq!(without_trailing_blanks(text), kept);
+        }
     }
 
     proptest! {

@@ -1,0 +1,33 @@
+//! What every host checks by itself, so that the answer is the same on all of them.
+
+use crate::{Error, ErrorKind, Value, limits};
+
+pub(crate) fn check_text(sql: &str) -> Result<(), Error> {
+    if sql.len() > limits::SQL_TEXT_BYTES {
+        return Err(
+            Error::new(ErrorKind::Sql, "statement too long: SQLITE_TOOBIG").with_sql_code("SQLITE_TOOBIG")
+        );
+    }
+    if sql.contains('\0') {
+        return Err(Error::new(ErrorKind::Invalid, "SQL code must not contain a NUL character."));
+    }
+    Ok(())
+}
+
+/// What a value costs to keep.
+pub(crate) fn kept_bytes(value: &Value) -> usize {
+    let content = match value {
+        Value::Null | Value::Integer(_) | Value::Real(_) => 0,
+        Value::Text(text) => text.len(),
+        Value::Blob(blob) => blob.len(),
+    };
+    size_of::<Value>() + content
+}
+
+pub(crate) fn too_large_result() -> Error {
+    let message = format!(
+        "the result is larger than {} bytes: take it row by row with for_each",
+        limits::SQL_RESULT_BYTES
+    );
+    Error::new(ErrorKind::Limit, message)
+}
