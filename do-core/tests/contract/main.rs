@@ -36,7 +36,7 @@ fn main() -> ExitCode {
                     report.column(runner::run(host, &wanted).await);
                 }
             }
-            Err(problem) => report.failed("workerd", problem),
+            Err(problem) => report.failed("workerd", &problem),
         }
     });
     print!("{report}");

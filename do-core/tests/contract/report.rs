@@ -14,7 +14,8 @@ pub(crate) enum Verdict {
 /// One host's results by case.
 pub(crate) struct Column {
     pub(crate) host: &'static str,
-    pub(crate) verdicts: Vec<(&'static str, Verdict)>,
+    /// Or why it did not start.
+    pub(crate) verdicts: Result<Vec<(&'static str, Verdict)>, String>,
 }
 
 #[derive(Default)]
@@ -33,8 +34,12 @@ impl Report {
     }
 
     pub(crate) fn column(&mut self, column: Column) {
+        let verdicts = match column.verdicts {
+            Ok(verdicts) => verdicts,
+            Err(why) => return self.failed(column.host, &why),
+        };
         self.hosts.push(column.host);
-        for (case, verdict) in column.verdicts {
+        for (case, verdict) in verdicts {
             if !self.order.contains(&case) {
                 self.order.push(case);
             }
@@ -48,7 +53,7 @@ impl Report {
     }
 
     /// A host that should be there.
-    pub(crate) fn failed(&mut self, host: &str, why: String) {
+    pub(crate) fn failed(&mut self, host: &str, why: &str) {
         self.bad = true;
         self.notes.push(format!("{host}: failed. {why}"));
     }

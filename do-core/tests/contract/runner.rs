@@ -46,15 +46,12 @@ pub(crate) async fn run<K: Kind>(kind: K, wanted: &[String]) -> Column {
             verdicts.extend(stream::iter(running).buffer_unordered(16).collect::<Vec<_>>().await);
             kind.stop_shared(shared).await;
         }
-        Err(fault) => {
-            let failed = |(n, case): &(usize, Case<_>)| (*n, case.name, Verdict::Fail(fault.to_string()));
-            verdicts.extend(together.iter().map(failed));
-        }
+        Err(fault) => return Column { host: kind.name(), verdicts: Err(fault.to_string()) },
     }
     let running = alone.iter().map(|(n, case)| one(&kind, *n, case, None));
     verdicts.extend(stream::iter(running).buffer_unordered(kind.at_once()).collect::<Vec<_>>().await);
     verdicts.sort_by_key(|(n, ..)| *n);
-    Column { host: kind.name(), verdicts: verdicts.into_iter().map(|(_, name, v)| (name, v)).collect() }
+    Column { host: kind.name(), verdicts: Ok(verdicts.into_iter().map(|(_, name, v)| (name, v)).collect()) }
 }
 
 async fn one<K: Kind>(
