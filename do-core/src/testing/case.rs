@@ -36,6 +36,11 @@ impl<D: Driver> Case<D> {
         self
     }
 
+    pub(super) fn long(mut self) -> Self {
+        self.needs.long = true;
+        self
+    }
+
     pub(super) fn panics(mut self, cost: PanicCost) -> Self {
         self.needs.panics = Some(cost);
         self

@@ -30,6 +30,10 @@ impl Kind for Tokio {
         "tokio"
     }
 
+    fn is_real_time(&self) -> bool {
+        false
+    }
+
     fn at_once(&self) -> usize {
         4
     }

@@ -29,8 +29,9 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    pub(crate) fn new(wanted: &[String]) -> Self {
-        Self { filtered: !wanted.is_empty(), ..Self::default() }
+    /// `filtered`: whether it is no fault that no case ran.
+    pub(crate) fn new(filtered: bool) -> Self {
+        Self { filtered, ..Self::default() }
     }
 
     pub(crate) fn column(&mut self, column: Column) {

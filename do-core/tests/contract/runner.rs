@@ -8,6 +8,32 @@ use std::{panic::AssertUnwindSafe, time::Duration};
 /// Far beyond what any case takes: what hangs is named instead of stopping the run.
 const CASE_TIME: Duration = Duration::from_secs(90);
 
+/// Which cases to run.
+pub(crate) struct Wanted {
+    /// Parts of names; none for all.
+    names: Vec<String>,
+    /// Long ones in real time, too.
+    full: bool,
+}
+
+impl Wanted {
+    /// From the arguments of the command. Those of the usual test harness are none of ours, and are passed over.
+    pub(crate) fn from_arguments() -> Self {
+        let (options, names): (Vec<_>, Vec<_>) =
+            std::env::args().skip(1).partition(|arg| arg.starts_with('-'));
+        Self { names, full: options.iter().any(|option| option == "--full") }
+    }
+
+    /// Whether cases were chosen by name, so that there may be none.
+    pub(crate) fn is_filtered(&self) -> bool {
+        !self.names.is_empty()
+    }
+
+    fn has(&self, case: &str) -> bool {
+        self.names.is_empty() || self.names.iter().any(|part| case.contains(part.as_str()))
+    }
+}
+
 /// A kind of host, of which as many can be started as cases need.
 pub(crate) trait Kind {
     /// One host.
@@ -16,6 +42,9 @@ pub(crate) trait Kind {
     type Shared;
 
     fn name(&self) -> &'static str;
+
+    /// Whether time that cases let pass is real: then long ones run only when all are asked for.
+    fn is_real_time(&self) -> bool;
 
     /// How many cases that are alone may run at a time.
     fn at_once(&self) -> usize;
@@ -33,23 +62,29 @@ pub(crate) trait Kind {
     async fn stop_shared(&self, shared: Self::Shared);
 }
 
-pub(crate) async fn run<K: Kind>(kind: K, wanted: &[String]) -> Column {
+pub(crate) async fn run<K: Kind>(kind: K, wanted: &Wanted) -> Column {
     let all: Vec<_> = cases::<K::Driver>().into_iter().enumerate().collect();
     let (alone, together): (Vec<_>, Vec<_>) = all
         .into_iter()
-        .filter(|(_, case)| wanted.is_empty() || wanted.iter().any(|part| case.name.contains(part.as_str())))
+        .filter(|(_, case)| wanted.has(case.name))
         .partition(|(_, case)| case.needs.is_alone());
-    let mut verdicts = Vec::new();
-    match kind.shared().await {
-        Ok(shared) => {
-            let running = together.iter().map(|(n, case)| one(&kind, *n, case, Some(&shared)));
-            verdicts.extend(stream::iter(running).buffer_unordered(16).collect::<Vec<_>>().await);
-            kind.stop_shared(shared).await;
-        }
+    let shared = match kind.shared().await {
+        Ok(shared) => shared,
         Err(fault) => return Column { host: kind.name(), verdicts: Err(fault.to_string()) },
-    }
-    let running = alone.iter().map(|(n, case)| one(&kind, *n, case, None));
-    verdicts.extend(stream::iter(running).buffer_unordered(kind.at_once()).collect::<Vec<_>>().await);
+    };
+    let (long, short): (Vec<_>, Vec<_>) =
+        together.into_iter().partition(|(_, case)| case.needs.long && kind.is_real_time() && !wanted.full);
+    let side_by_side = short.iter().map(|(n, case)| one(&kind, *n, case, Some(&shared)));
+    let one_by_one = alone.iter().map(|(n, case)| one(&kind, *n, case, None));
+    let (side_by_side, one_by_one) = futures::future::join(
+        stream::iter(side_by_side).buffer_unordered(32).collect::<Vec<_>>(),
+        stream::iter(one_by_one).buffer_unordered(kind.at_once()).collect::<Vec<_>>(),
+    )
+    .await;
+    kind.stop_shared(shared).await;
+    let mut verdicts = side_by_side;
+    verdicts.extend(one_by_one);
+    verdicts.extend(long.iter().map(|(n, case)| (*n, case.name, Verdict::Skip)));
     verdicts.sort_by_key(|(n, ..)| *n);
     Column { host: kind.name(), verdicts: Ok(verdicts.into_iter().map(|(_, name, v)| (name, v)).collect()) }
 }

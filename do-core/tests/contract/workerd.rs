@@ -169,6 +169,10 @@ impl Kind for Workerd {
         self.name
     }
 
+    fn is_real_time(&self) -> bool {
+        true
+    }
+
     fn at_once(&self) -> usize {
         2
     }

@@ -86,10 +86,10 @@ async fn d29_asleep<D: Driver>(lab: &Lab<D>) -> Outcome {
 
 async fn d33_alarm<D: Driver>(lab: &Lab<D>) -> Outcome {
     let mut client = lab.open("a", &[]).await?;
-    let ms = lab.after_eviction(1_500);
+    let ms = lab.after_eviction(2_500);
     lab.run("a", json!([{"on_alarm": [{"send": ["all", "the alarm"]}]}, {"set_alarm": ms}])).await?;
     lab.evict().await?;
-    lab.advance(Duration::from_millis(1_600)).await?;
+    lab.advance(Duration::from_millis(2_600)).await?;
     client.hears_text("without a request", "the alarm").await?;
     same("constructions", lab.last("a", json!(["boots"])).await?, json!(2))
 }

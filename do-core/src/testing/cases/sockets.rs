@@ -111,10 +111,10 @@ async fn d8_kinds<D: Driver>(lab: &Lab<D>) -> Outcome {
 
 async fn d9_order<D: Driver>(lab: &Lab<D>) -> Outcome {
     let mut client = lab.open("a", &[]).await?;
-    client.text(&json!([{"note": "1 begins"}, {"sleep": 400}, {"note": "1 ends"}]).to_string()).await?;
+    client.text(&json!([{"note": "1 begins"}, {"sleep": 1_000}, {"note": "1 ends"}]).to_string()).await?;
     client.text(&json!([{"note": "2"}]).to_string()).await?;
     client.hears_text("the answer to the second", "[null]").await?;
-    lab.advance(Duration::from_millis(500)).await?;
+    lab.advance(Duration::from_millis(1_100)).await?;
     client.hears_text("the answer to the first", "[null,null,null]").await?;
     same("the order", lab.lines("a").await?, json!(["1 begins", "2", "1 ends"]))?;
     let texts: Vec<_> = (0..50).map(|n| n.to_string()).collect();
