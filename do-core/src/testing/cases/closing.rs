@@ -27,10 +27,6 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
             Box::pin(d22_own_answer(lab))
         }),
         Case::new("d22 a close is answered although the handler fails", |lab| Box::pin(d22_failing(lab))),
-        Case::new("d24 without the peer's answer a closed socket is lost after 10 s", |lab| {
-            Box::pin(d24_no_answer(lab))
-        })
-        .long(),
         Case::new("d25 a reset loses the sockets without an event", |lab| Box::pin(d25_reset(lab))),
     ]
 }
@@ -135,17 +131,6 @@ async fn d22_failing<D: Driver>(lab: &Lab<D>) -> Outcome {
     let mut client = lab.open("a", &[]).await?;
     client.close(Some((1_000, "x"))).await?;
     client.hears("the answer", closed(1_000, "x")).await
-}
-
-async fn d24_no_answer<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let mut client = lab.open("a", &[]).await?;
-    lab.run("a", json!([{"close_sockets": ["all", [4_001, ""]]}])).await?;
-    client.hears("the close", closed(4_001, "")).await?;
-    lab.advance(Duration::from_millis(9_000)).await?;
-    same("after 9 s", lab.run("a", json!([{"count": "all"}, "events"])).await?, [json!(1), json!([])])?;
-    lab.advance(Duration::from_millis(2_000)).await?;
-    client.hears("after 11 s", Received::Lost).await?;
-    same("events", events(lab, "a").await?, json!([LOST]))
 }
 
 async fn d25_reset<D: Driver>(lab: &Lab<D>) -> Outcome {

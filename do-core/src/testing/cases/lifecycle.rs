@@ -15,10 +15,7 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
             Box::pin(b2_evicted(lab))
         })
         .evicts(),
-        Case::new("b2 an idle object is in memory after 9.5 s and no longer after 10.5 s", |lab| {
-            Box::pin(b2_idle(lab))
-        })
-        .long(),
+        Case::new("b2 an idle object leaves memory after ten seconds", |lab| Box::pin(b2_idle(lab))).long(),
         Case::new(
             "b7 a failed constructor fails its request alone and the next one constructs again",
             |lab| Box::pin(b7_constructor(lab)),
@@ -49,9 +46,10 @@ async fn b2_evicted<D: Driver>(lab: &Lab<D>) -> Outcome {
 
 async fn b2_idle<D: Driver>(lab: &Lab<D>) -> Outcome {
     let before = lab.last("a", json!(["instance"])).await?;
-    lab.advance(Duration::from_millis(9_500)).await?;
-    same("after 9.5 s", lab.last("a", json!(["instance"])).await?, &before)?;
-    lab.advance(Duration::from_millis(10_500)).await?;
+    // Wide of the ten seconds: on a busy machine workerd counts from somewhat before the last request.
+    lab.advance(Duration::from_millis(8_500)).await?;
+    same("after 8.5 s", lab.last("a", json!(["instance"])).await?, &before)?;
+    lab.advance(Duration::from_millis(11_500)).await?;
     holds("the instance is the same", lab.last("a", json!(["instance"])).await? != before)
 }
 
