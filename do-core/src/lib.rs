@@ -66,6 +66,8 @@ mod sql;
 mod sqlite;
 mod state;
 mod stub;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod timestamp;
 #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
 pub mod tokio;

@@ -3,7 +3,7 @@
 use super::{
     alarms::WorkersAlarms,
     env::{WorkersEnv, id_in},
-    error::{caught, thrown, thrown_failure},
+    error::{caught, thrown},
     ext::{ObjectContext, Storage},
     sockets::WorkersSockets,
     sql::WorkersSql,
@@ -151,6 +151,12 @@ impl Inner {
     }
 }
 
+/// B9: whoever waits for the object learns that it is reset, and why.
+fn reset_by(failure: Failure) -> JsValue {
+    let error = failure.into_error();
+    thrown(&Error::new(ErrorKind::Reset, error.to_string()).with_name(error.name()))
+}
+
 /// A gate that `new` closed. One whose work fails stays closed: the object is reset, and nothing more of it is to run.
 struct OpeningGate(Rc<Inner>);
 
@@ -278,7 +284,7 @@ impl ObjectState for WorkersState {
         let inner = Rc::clone(self.inner());
         let blocked = self.inner().block(move || {
             turn::promise(&inner, async move {
-                filled.set(Some(work.await.map_err(thrown_failure)?));
+                filled.set(Some(work.await.map_err(reset_by)?));
                 if let Some(opening) = opening {
                     opening.open();
                 }

@@ -1,8 +1,8 @@
 //! A host over a temporary directory with a clock that stands still, and the calls that tests make.
 
-use crate::probe::Probe;
 use do_core::{
     Body, DurableObject, Error, Namespace, ObjectName, Request, Response, Stub, Timestamp,
+    testing::Probe,
     tokio::{Builder, Host, HostNamespace, HostState, HostStub, ManualClock},
 };
 use serde_json::Value;

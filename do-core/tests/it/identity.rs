@@ -9,7 +9,7 @@ fn id_of(namespace: &HostNamespace, name: &str) -> ObjectId {
 }
 
 fn two_namespaces() -> Rig {
-    Rig::with_class::<crate::probe::Probe<_>>()
+    Rig::with_class::<do_core::testing::Probe<_>>()
 }
 
 #[tokio::test]

@@ -6,6 +6,5 @@ mod common;
 mod gates;
 mod identity;
 mod lifecycle;
-mod probe;
 mod regression;
 mod soak;

@@ -1,10 +1,7 @@
 //! Faults that were found once, each with the test that keeps it from coming back.
 
-use crate::{
-    common::{Rig, START, ask, join, request, soon},
-    probe::Probe,
-};
-use do_core::{prelude::*, tokio::HostStub};
+use crate::common::{Rig, START, ask, join, request, soon};
+use do_core::{prelude::*, testing::Probe, tokio::HostStub};
 use serde_json::{Value, json};
 use std::{
     fmt,

@@ -1,0 +1,137 @@
+use super::{
+    driver::{Driver, PanicCost},
+    lab::Lab,
+    tasks::Local,
+};
+use serde::Serialize;
+use std::fmt;
+
+/// How a case ended.
+pub type Outcome = Result<(), Fault>;
+
+/// A case that runs.
+pub type Run<'a> = Local<'a, Outcome>;
+
+/// One rule, or a few that can only be seen together.
+pub struct Case<D: Driver> {
+    /// Begins with the numbers of the rules: `"d1 eleven tags are an error"`.
+    pub name: &'static str,
+    /// What it does to the host.
+    pub needs: Needs,
+    run: for<'a> fn(&'a Lab<D>) -> Run<'a>,
+}
+
+impl<D: Driver> Case<D> {
+    pub(super) fn new(name: &'static str, run: for<'a> fn(&'a Lab<D>) -> Run<'a>) -> Self {
+        Self { name, needs: Needs::default(), run }
+    }
+
+    pub(super) fn evicts(mut self) -> Self {
+        self.needs.evicts = true;
+        self
+    }
+
+    pub(super) fn crashes(mut self) -> Self {
+        self.needs.crashes = true;
+        self
+    }
+
+    pub(super) fn long(mut self) -> Self {
+        self.needs.long = true;
+        self
+    }
+
+    pub(super) fn panics(mut self, cost: PanicCost) -> Self {
+        self.needs.panics = Some(cost);
+        self
+    }
+
+    /// Runs it against the host of the lab, of which it may be the only one (see [`Needs::is_alone`]).
+    pub fn run<'a>(&self, lab: &'a Lab<D>) -> Run<'a> {
+        (self.run)(lab)
+    }
+}
+
+impl<D: Driver> fmt::Debug for Case<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Case").field("name", &self.name).field("needs", &self.needs).finish_non_exhaustive()
+    }
+}
+
+/// What a case does to its host, so that a runner knows which can share one and which to leave out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Needs {
+    /// It makes all objects leave memory.
+    pub evicts: bool,
+    /// It kills the host.
+    pub crashes: bool,
+    /// It takes more than 15 s of the objects' time.
+    pub long: bool,
+    /// It panics in an object, and holds where a panic costs this.
+    pub panics: Option<PanicCost>,
+}
+
+impl Needs {
+    /// Whether it disturbs other cases on the same host. Those that do not only wait.
+    pub fn is_alone(&self) -> bool {
+        self.evicts || self.crashes || self.panics.is_some()
+    }
+
+    /// Whether it says something about this host.
+    pub fn suits<D: Driver>(&self, driver: &D) -> bool {
+        self.panics.is_none_or(|cost| cost == driver.panic_cost())
+    }
+}
+
+/// Why a case failed.
+///
+/// Not a `std::error::Error`, so that `?` takes every one.
+pub struct Fault(String);
+
+impl Fault {
+    /// A fault in words.
+    pub fn new(what: impl Into<String>) -> Self {
+        Self(what.into())
+    }
+
+    /// The same with what was being done in front.
+    #[must_use]
+    pub fn during(self, what: &str) -> Self {
+        Self(format!("{what}: {}", self.0))
+    }
+}
+
+impl<E: std::error::Error> From<E> for Fault {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Fails with both values unless they are equal as JSON, so that what an object gave and what was expected can be
+/// compared whichever way each is held.
+#[allow(clippy::needless_pass_by_value)] // so that `json!` can stand in the call
+pub(super) fn same(what: &str, got: impl Serialize, expected: impl Serialize) -> Outcome {
+    let (got, expected) = (serde_json::to_value(got)?, serde_json::to_value(expected)?);
+    if got == expected {
+        return Ok(());
+    }
+    Err(Fault(format!("{what}: got {got}, expected {expected}")))
+}
+
+/// Fails with the words unless it holds.
+pub(super) fn holds(what: impl fmt::Display, it: bool) -> Outcome {
+    if it { Ok(()) } else { Err(Fault(what.to_string())) }
+}

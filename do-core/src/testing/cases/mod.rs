@@ -1,0 +1,29 @@
+//! The cases, a file for each section of the contract.
+
+mod alarms;
+mod closing;
+mod gates;
+mod hibernation;
+mod identity;
+mod lifecycle;
+mod panics;
+mod sockets;
+mod sql;
+
+use super::{case::Case, driver::Driver};
+
+/// All cases, in the order of the rules.
+pub fn cases<D: Driver>() -> Vec<Case<D>> {
+    let areas = [
+        identity::cases(),
+        lifecycle::cases(),
+        gates::cases(),
+        sockets::cases(),
+        closing::cases(),
+        hibernation::cases(),
+        alarms::cases(),
+        sql::cases(),
+        panics::cases(),
+    ];
+    areas.into_iter().flatten().collect()
+}

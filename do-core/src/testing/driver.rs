@@ -1,0 +1,108 @@
+use super::case::{Fault, Outcome};
+use crate::Message;
+use std::time::Duration;
+
+/// The driver's half of a case: a host that serves [`route`](super::route), from outside.
+///
+/// Classes: the [`Probe`](super::Probe) under the namespaces `PROBE` and `OTHER`.
+#[allow(async_fn_in_trait)] // cases run on one thread
+pub trait Driver {
+    /// A WebSocket of this host.
+    type Client: Client;
+
+    /// One POST over a connection of its own: status and body. It is on its way when the future is first polled.
+    ///
+    /// # Errors
+    /// No answer came, or none within the driver's time limit, which is real time and far beyond what an answer
+    /// takes: on Workers, a panic is a request without an answer.
+    async fn post(&self, path: &str, body: Vec<u8>) -> Result<(u16, Vec<u8>), Fault>;
+
+    /// Opens a WebSocket, or gives the status and the body of the refusal.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    async fn open(&self, path: &str) -> Result<Opened<Self::Client>, Fault>;
+
+    /// Lets what is under way happen, then time pass, then what is due happen. Virtual time where the host has it,
+    /// real time on Workers: cases keep it short.
+    ///
+    /// # Errors
+    /// The host is gone.
+    async fn advance(&self, by: Duration) -> Outcome;
+
+    /// Makes every object leave memory, as it does when it is idle; sockets hibernate.
+    ///
+    /// # Errors
+    /// The host is gone, or an object stays.
+    async fn evict(&self) -> Outcome;
+
+    /// How much of the time that objects see [`evict`](Self::evict) takes, so that an alarm can be set beyond it.
+    fn eviction_takes(&self) -> Duration;
+
+    /// Ends the host as SIGKILL does, and starts it again on the same data.
+    ///
+    /// # Errors
+    /// It does not start.
+    async fn crash(&self) -> Outcome;
+
+    /// What a panic costs here.
+    fn panic_cost(&self) -> PanicCost;
+}
+
+/// What a panic in one object costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PanicCost {
+    /// That object is reset.
+    Object,
+    /// Every object of the process loses its memory, and no request in flight is answered.
+    Isolate,
+}
+
+/// What came of opening a WebSocket.
+#[derive(Debug)]
+pub enum Opened<C> {
+    /// It is open.
+    Client(C),
+    /// It was refused, with this status and body.
+    Refused(u16, Vec<u8>),
+}
+
+/// A WebSocket client that sends what it is told and answers nothing by itself.
+#[allow(async_fn_in_trait)] // as above
+pub trait Client {
+    /// The sub-protocol that the host chose.
+    fn protocol(&self) -> Option<&str>;
+
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// The connection is gone.
+    async fn send(&mut self, message: Message) -> Outcome;
+
+    /// Sends a Close frame with a code and a reason, or an empty one.
+    ///
+    /// # Errors
+    /// The connection is gone.
+    async fn close(&mut self, how: Option<(u16, &str)>) -> Outcome;
+
+    /// The next message, Close, or end of the connection.
+    ///
+    /// # Errors
+    /// Nothing came within the driver's time limit, which is real time and shorter than the 10 s after which a
+    /// host gives up a connection that was not closed properly; or what came breaks the protocol.
+    async fn receive(&mut self) -> Result<Received, Fault>;
+
+    /// Drops the connection without a Close frame.
+    fn lose(self);
+}
+
+/// What a [`Client`] received.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Received {
+    /// A message.
+    Message(Message),
+    /// A Close frame, with a code and a reason or empty.
+    Close(Option<(u16, String)>),
+    /// The connection ended.
+    Lost,
+}

@@ -1,0 +1,242 @@
+use super::{
+    case::{Fault, Outcome},
+    driver::{Client, Driver, Opened, Received},
+    route::percent_encoded,
+    tasks::{Local, all, unless},
+    thrown::Thrown,
+};
+use crate::Message;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// The time between two looks at something that is to come.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A host as a case uses it, with objects of the case's own: what it calls `a` is another object than the `a` of
+/// another case.
+#[derive(Debug)]
+pub struct Lab<D> {
+    driver: D,
+    case: String,
+}
+
+impl<D: Driver> Lab<D> {
+    /// `case` is different for each case that shares the host.
+    pub fn new(driver: D, case: impl Into<String>) -> Self {
+        Self { driver, case: case.into() }
+    }
+
+    /// The driver, for what the lab has no words for.
+    pub fn driver(&self) -> &D {
+        &self.driver
+    }
+
+    /// The driver back.
+    pub fn into_driver(self) -> D {
+        self.driver
+    }
+
+    /// What the object is called on the host.
+    pub fn name(&self, object: &str) -> String {
+        format!("{}/{object}", self.case)
+    }
+
+    pub(super) fn path(&self, what: &str, object: &str) -> String {
+        format!("/{what}/PROBE/{}", percent_encoded(&self.name(object)))
+    }
+
+    /// What `route` answers to a path: JSON, or the error of the host.
+    pub(super) async fn ask(&self, path: &str, steps: &Value) -> Result<Result<Value, Thrown>, Fault> {
+        let (status, body) = self.driver.post(path, serde_json::to_vec(steps)?).await?;
+        answer(status, &body).map_err(|fault| fault.during(&format!("{path} with {steps}")))
+    }
+
+    /// [`ask`](Self::ask) for what must succeed.
+    pub(super) async fn value(&self, path: &str, steps: &Value) -> Result<Value, Fault> {
+        self.ask(path, steps).await?.map_err(|thrown| Fault::new(format!("{path} failed: {thrown:?}")))
+    }
+
+    /// Runs steps in an object and gives what it answered, or the error that its caller saw.
+    pub(super) async fn answer(
+        &self,
+        object: &str,
+        steps: Value,
+    ) -> Result<Result<Vec<Value>, Thrown>, Fault> {
+        match self.ask(&self.path("run", object), &steps).await? {
+            Ok(Value::Array(values)) => Ok(Ok(values)),
+            Ok(other) => Err(Fault::new(format!("{steps} gave {other}"))),
+            Err(thrown) => Ok(Err(thrown)),
+        }
+    }
+
+    /// Runs steps that must succeed.
+    pub(super) async fn run(&self, object: &str, steps: Value) -> Result<Vec<Value>, Fault> {
+        let what = steps.to_string();
+        self.answer(object, steps).await?.map_err(|thrown| Fault::new(format!("{what} failed: {thrown:?}")))
+    }
+
+    /// The value of the last step.
+    pub(super) async fn last(&self, object: &str, steps: Value) -> Result<Value, Fault> {
+        self.run(object, steps).await?.pop().ok_or_else(|| Fault::new("no steps"))
+    }
+
+    /// Runs steps that must fail.
+    pub(super) async fn thrown(&self, object: &str, steps: Value) -> Result<Thrown, Fault> {
+        let what = steps.to_string();
+        match self.answer(object, steps).await? {
+            Ok(values) => Err(Fault::new(format!("{what} gave {values:?} instead of an error"))),
+            Err(thrown) => Ok(thrown),
+        }
+    }
+
+    /// Runs the same steps this many times side by side.
+    pub(super) async fn many(&self, object: &str, steps: Value, times: usize) -> Outcome {
+        let call = |_| -> Local<'_, _> { Box::pin(self.run(object, steps.clone())) };
+        all((0..times).map(call).collect()).await.into_iter().try_for_each(|result| result.map(drop))
+    }
+
+    /// The lines that were noted, without their times.
+    pub(super) async fn lines(&self, object: &str) -> Result<Value, Fault> {
+        self.last(object, json!([{"sql": "SELECT line FROM log ORDER BY rowid"}])).await
+    }
+
+    /// The texts of the socket events.
+    pub(super) async fn events(&self, object: &str) -> Result<Value, Fault> {
+        self.last(object, json!(["events"])).await
+    }
+
+    /// Returns when the number in the object's memory is at least `n`: so many requests are under way.
+    pub(super) async fn begun(&self, object: &str, n: i64) -> Outcome {
+        for _ in 0..10_000 {
+            if self.last(object, json!([{"add": 0}])).await?.as_i64() >= Some(n) {
+                return Ok(());
+            }
+        }
+        Err(Fault::new("what was to begin did not"))
+    }
+
+    /// Looks until the steps' last value is as wanted, while time passes, at most `limit` of it.
+    pub(super) async fn until(
+        &self,
+        object: &str,
+        steps: Value,
+        limit: Duration,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Result<Value, Fault> {
+        let mut passed = Duration::ZERO;
+        loop {
+            let value = self.last(object, steps.clone()).await?;
+            if wanted(&value) {
+                return Ok(value);
+            }
+            if passed >= limit {
+                return Err(Fault::new(format!("after {limit:?}, {steps} still gives {value}")));
+            }
+            self.advance(LOOK).await?;
+            passed += LOOK;
+        }
+    }
+
+    /// Fails if the future ends while `time` passes; otherwise it is dropped.
+    pub(super) async fn silent(&self, what: &str, future: impl Future, time: Duration) -> Outcome {
+        match unless(future, self.advance(time)).await {
+            Some(_) => Err(Fault::new(format!("{what}: there was an answer"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Opens a WebSocket; `query` as [`Probe`](super::Probe) reads it.
+    pub(super) async fn open(&self, object: &str, query: &[(&str, &str)]) -> Result<D::Client, Fault> {
+        match self.driver.open(&self.socket_path(object, query)).await? {
+            Opened::Client(client) => Ok(client),
+            Opened::Refused(status, body) => {
+                Err(Fault::new(format!("refused with {status}: {}", String::from_utf8_lossy(&body))))
+            }
+        }
+    }
+
+    /// The error with which the object refuses a WebSocket.
+    pub(super) async fn refused(&self, object: &str, query: &[(&str, &str)]) -> Result<Thrown, Fault> {
+        match self.driver.open(&self.socket_path(object, query)).await? {
+            Opened::Client(_) => Err(Fault::new("it was opened instead of refused")),
+            Opened::Refused(status, body) => match answer(status, &body)? {
+                Ok(value) => Err(Fault::new(format!("answered with {value}"))),
+                Err(thrown) => Ok(thrown),
+            },
+        }
+    }
+
+    fn socket_path(&self, object: &str, query: &[(&str, &str)]) -> String {
+        let pairs: Vec<_> =
+            query.iter().map(|(key, value)| format!("{key}={}", percent_encoded(value))).collect();
+        format!("{}?{}", self.path("ws", object), pairs.join("&"))
+    }
+
+    pub(super) async fn advance(&self, by: Duration) -> Outcome {
+        self.driver.advance(by).await
+    }
+
+    pub(super) async fn evict(&self) -> Outcome {
+        self.driver.evict().await
+    }
+
+    pub(super) async fn crash(&self) -> Outcome {
+        self.driver.crash().await
+    }
+
+    /// ms that are `ms` after an eviction that begins now.
+    pub(super) fn after_eviction(&self, ms: i64) -> i64 {
+        ms.saturating_add(i64::try_from(self.driver.eviction_takes().as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+/// What cases say to a client and hear from it.
+#[allow(async_fn_in_trait)]
+pub(super) trait ClientExt: Client {
+    async fn text(&mut self, text: &str) -> Outcome {
+        self.send(text.into()).await
+    }
+
+    /// Sends steps and gives what they gave.
+    async fn steps(&mut self, steps: Value) -> Result<Value, Fault> {
+        self.text(&steps.to_string()).await?;
+        match self.receive().await? {
+            Received::Message(message) => Ok(message.parse_json()?),
+            other => Err(Fault::new(format!("{steps} was answered with {other:?}"))),
+        }
+    }
+
+    async fn hears(&mut self, what: &str, expected: Received) -> Outcome {
+        let got = self.receive().await.map_err(|fault| fault.during(what))?;
+        super::case::holds(format!("{what}: got {got:?}, expected {expected:?}"), got == expected)
+    }
+
+    async fn hears_text(&mut self, what: &str, text: &str) -> Outcome {
+        self.hears(what, Received::Message(Message::text(text))).await
+    }
+}
+
+impl<C: Client> ClientExt for C {}
+
+pub(super) fn closed(code: u16, reason: &str) -> Received {
+    Received::Close(Some((code, reason.to_owned())))
+}
+
+fn answer(status: u16, body: &[u8]) -> Result<Result<Value, Thrown>, Fault> {
+    #[derive(Deserialize)]
+    struct Failed {
+        error: Thrown,
+    }
+    let unclear = |why: String| {
+        let body = String::from_utf8_lossy(body);
+        Fault::new(format!("the answer {status} {body:?} is none of the probe's: {why}"))
+    };
+    match status {
+        200 => serde_json::from_slice(body).map(Ok).map_err(|e| unclear(e.to_string())),
+        500 => {
+            serde_json::from_slice::<Failed>(body).map(|f| Err(f.error)).map_err(|e| unclear(e.to_string()))
+        }
+        _ => Err(unclear("the status".to_owned())),
+    }
+}

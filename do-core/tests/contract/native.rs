@@ -1,0 +1,136 @@
+//! The tokio host behind real sockets, with a clock that stands still until a case moves it.
+
+use crate::{runner::Kind, web};
+use do_core::{
+    Env, Namespace, ObjectName, Timestamp, limits,
+    testing::{Driver, Fault, Opened, Outcome, PanicCost, Probe, route},
+    tokio::{Clock, Host, ManualClock},
+};
+use std::{net::SocketAddr, sync::Mutex, time::Duration};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+
+/// The largest step in which time passes: what comes due on the way happens before what comes due later.
+const STEP: Duration = Duration::from_millis(10);
+
+/// A host for each case: it costs next to nothing, and time is its own.
+pub(crate) struct Tokio;
+
+pub(crate) struct Native {
+    dir: TempDir,
+    clock: ManualClock,
+    host: Mutex<Option<(Host, SocketAddr)>>,
+}
+
+impl Kind for Tokio {
+    type Driver = Native;
+    type Shared = ();
+
+    fn name(&self) -> &'static str {
+        "tokio"
+    }
+
+    fn is_real_time(&self) -> bool {
+        false
+    }
+
+    fn at_once(&self) -> usize {
+        4
+    }
+
+    async fn shared(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    async fn driver(&self, _shared: Option<&()>) -> Result<Native, Fault> {
+        let clock = ManualClock::at(Timestamp::from_millis(1_800_000_000_000));
+        let native = Native { dir: tempfile::tempdir()?, clock, host: Mutex::new(None) };
+        native.start().await?;
+        Ok(native)
+    }
+
+    fn said(&self, _driver: &Native) -> String {
+        String::new()
+    }
+
+    async fn stop(&self, driver: Native) {
+        drop(driver);
+    }
+
+    async fn stop_shared(&self, _shared: ()) {}
+}
+
+impl Native {
+    async fn start(&self) -> Outcome {
+        let host = Host::builder(self.dir.path())
+            .clock(self.clock.clone())
+            .shards(1)
+            .local_sql_limits()
+            .object::<Probe<_>>("PROBE")
+            .object::<Probe<_>>("OTHER")
+            .start()?;
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        host.serve(listener, route);
+        *self.host.lock().unwrap() = Some((host, address));
+        Ok(())
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.host.lock().unwrap().as_ref().unwrap().1
+    }
+
+    /// Returns when what was asked for, and what it asked for in turn, has happened.
+    async fn settle(&self) -> Outcome {
+        let objects = self.host.lock().unwrap().as_ref().unwrap().0.env().namespace("PROBE")?;
+        let nobody = objects.id_of(&ObjectName::new("nobody")?)?;
+        for _ in 0..4 {
+            objects.why_awake(&nobody).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Driver for Native {
+    type Client = web::Socket;
+
+    async fn post(&self, path: &str, body: Vec<u8>) -> Result<(u16, Vec<u8>), Fault> {
+        web::post(self.address(), path, body).await
+    }
+
+    async fn open(&self, path: &str) -> Result<Opened<web::Socket>, Fault> {
+        web::Socket::open(self.address(), path).await
+    }
+
+    async fn advance(&self, by: Duration) -> Outcome {
+        // Another connection's request is behind those that are on their way already, nearly always.
+        web::post(self.address(), "/unique/PROBE/", Vec::new()).await?;
+        self.settle().await?;
+        let until = self.clock.elapsed() + by;
+        while self.clock.elapsed() < until {
+            self.clock.advance(STEP.min(until - self.clock.elapsed()));
+            self.settle().await?;
+        }
+        Ok(())
+    }
+
+    async fn evict(&self) -> Outcome {
+        self.settle().await?;
+        self.clock.advance(limits::IDLE);
+        self.settle().await
+    }
+
+    fn eviction_takes(&self) -> Duration {
+        limits::IDLE
+    }
+
+    async fn crash(&self) -> Outcome {
+        let host = self.host.lock().unwrap().take();
+        drop(host);
+        self.start().await
+    }
+
+    fn panic_cost(&self) -> PanicCost {
+        PanicCost::Object
+    }
+}
