@@ -12,6 +12,9 @@ const NAME: &str = "doName";
 const SQL_CODE: &str = "doSqlCode";
 const OF_REQUEST: &str = "doOfRequest";
 
+/// In the text of a commit that failed for constraints deferred to it.
+const VIOLATED: &str = "constraints were violated";
+
 /// Every kind by the name that it crosses under.
 const KINDS: [(ErrorKind, &str); 13] = [
     (ErrorKind::Invalid, "invalid"),
@@ -65,17 +68,21 @@ pub(super) fn caught(exception: &JsValue) -> Error {
     let ours = text(KIND).and_then(|name| KINDS.iter().find(|(_, known)| *known == name));
     let kind = match ours {
         Some((kind, _)) => *kind,
+        // C6: nothing of it took effect, and the same call will fail again. The platform flags it like other resets.
+        None if message.contains(VIOLATED) => ErrorKind::Sql,
         None if flag("overloaded") => ErrorKind::Overloaded,
         None if flag("durableObjectReset") => ErrorKind::Reset,
         None if flag("retryable") => ErrorKind::Transient,
         None if flag("remote") => ErrorKind::Application,
         None => ErrorKind::Platform,
     };
+    let code =
+        text(SQL_CODE).or_else(|| (kind == ErrorKind::Sql).then(|| sql_code(&message))?.map(str::to_owned));
     let mut error = Error::new(kind, message);
     if let Some(name) = text(NAME).or_else(|| text("name")).filter(|name| name != "Error") {
         error = error.with_name(name);
     }
-    if let Some(code) = text(SQL_CODE) {
+    if let Some(code) = code {
         error = error.with_sql_code(code);
     }
     if flag(OF_REQUEST) {

@@ -68,6 +68,9 @@ async fn c4_commit_fails<D: Driver>(lab: &Lab<D>) -> Outcome {
     let text = "Durable Object was reset and rolled back to its last known good state because the application left \
                 the database in a state where constraints were violated";
     holds(format!("{thrown:?}"), thrown.message.starts_with(text))?;
+    same("its kind", &thrown.kind, "Sql")?;
+    same("its code", &thrown.sql_code, "SQLITE_CONSTRAINT_FOREIGNKEY")?;
+    holds("it may have happened", !thrown.indefinite && !thrown.retryable)?;
     let after = lab.run("a", json!(["instance", "get_alarm"])).await?;
     holds("the instance is the same", after[0] != before)?;
     same("the alarm", &after[1], json!(null))?;
