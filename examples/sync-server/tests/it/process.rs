@@ -1,7 +1,8 @@
 //! The process: its command line, its end, and its sole claim on the data directory.
 
-use crate::common::{
-    Editor, HANDSHAKE, Http, JSON, Place, created, eventually, request, sync_server, within,
+use crate::{
+    binary::sync_server,
+    common::{Editor, HANDSHAKE, Http, JSON, Place, Server, created, eventually, request, within},
 };
 use std::{
     fs,
@@ -102,7 +103,7 @@ async fn data_lies_under_xdg_state_home_by_default() {
     let place = Place::new();
     let mut command = sync_server();
     command.env("XDG_STATE_HOME", place.data()).arg(place.folder()).args(["--listen", "127.0.0.1:0"]);
-    let server = crate::common::Server::spawn(&mut command).await;
+    let server = Server::spawn(&mut command).await;
     assert_eq!(server.notify_created("x").await, 1);
     let folders: Vec<_> =
         fs::read_dir(place.data().join("sync-server")).unwrap().map(Result::unwrap).collect();
@@ -230,11 +231,11 @@ async fn requests_under_way_are_answered_while_it_shuts_down() {
 #[tokio::test]
 async fn the_room_leaves_memory_when_nobody_needs_it() {
     let place = Place::new();
-    let server = place.start_with(&["--idle", "1"]).await;
-    assert_eq!(server.constructed(), 0, "nobody asked for it yet");
+    let server = place.start_drowsy().await;
+    assert_eq!(server.constructed().await, 0, "nobody asked for it yet");
     assert_eq!(server.notify_created("x").await, 1);
-    server.evicted(1).await;
+    server.asleep().await;
     assert_eq!(server.notify_created("x").await, 2);
-    eventually("it is back", || server.constructed() == 2).await;
-    server.evicted(2).await;
+    eventually("it is back", async || server.constructed().await == 2).await;
+    server.asleep().await;
 }
