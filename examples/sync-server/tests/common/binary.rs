@@ -9,7 +9,7 @@ pub(crate) const FIRST_LINE: &str = "listening on http://";
 /// The program, with an environment that does not depend on who runs the tests.
 pub(crate) fn sync_server() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sync-server"));
-    command.env("NO_COLOR", "1").env("RUST_LOG", "do_core=trace").kill_on_drop(true);
+    command.env("NO_COLOR", "1").env_remove("RUST_LOG").kill_on_drop(true);
     command
 }
 

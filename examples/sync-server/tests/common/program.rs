@@ -1,6 +1,6 @@
 //! A program that a test runs: the server of either host, or a browser's driver.
 
-use std::{process::ExitStatus, process::Stdio, time::Duration};
+use std::{process::Stdio, time::Duration};
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
     process::{Child, Command},
@@ -13,11 +13,11 @@ const START: Duration = Duration::from_secs(60);
 
 /// A running program. Killed when dropped.
 pub(crate) struct Program {
-    child: Child,
+    pub(crate) child: Child,
     /// The line of standard output that was waited for.
     pub(crate) line: String,
-    /// Reads on, because a program that writes on must not find its pipe full or closed.
-    rest: JoinHandle<Vec<String>>,
+    /// Reads the lines after it, because a program that writes on must not find its pipe full or closed.
+    pub(crate) rest: JoinHandle<Vec<String>>,
 }
 
 impl Program {
@@ -50,25 +50,12 @@ impl Program {
         Ok(Self { child, line, rest })
     }
 
-    /// The number of its process; `None` when it has ended.
-    pub(crate) fn id(&self) -> Option<u32> {
-        self.child.id()
-    }
-
-    /// Waits until it ends by itself; gives what it wrote after the line, too.
-    ///
-    /// # Errors
-    /// The system does not say.
-    pub(crate) async fn ended(&mut self) -> std::io::Result<(ExitStatus, Vec<String>)> {
-        let status = self.child.wait().await?;
-        Ok((status, (&mut self.rest).await.unwrap_or_default()))
-    }
-
     /// As `kill -9` does.
     ///
     /// # Errors
     /// The system refuses.
     pub(crate) async fn kill(mut self) -> std::io::Result<()> {
+        self.rest.abort();
         self.child.kill().await
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Answer, Http, JSON, Program, created, request, within};
 use serde_json::Value;
-use std::{fs, net::SocketAddr, path::PathBuf};
+use std::{fs, net::SocketAddr, path::PathBuf, process::ExitStatus};
 use tempfile::TempDir;
 use tokio::process::Command;
 
@@ -11,7 +11,7 @@ pub(crate) struct Server {
     pub(crate) program: Program,
     pub(crate) address: SocketAddr,
     /// Standard error goes to a file: what the server has written can be read at once, without a race with a pipe.
-    pub(crate) log: PathBuf,
+    log: PathBuf,
     _logs: TempDir,
 }
 
@@ -58,19 +58,30 @@ impl Server {
         answer["seq"].as_i64().unwrap()
     }
 
+    /// What it wrote to standard error.
+    pub(crate) fn log(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.log).unwrap()).into_owned()
+    }
+
     /// How many files and connections it has open.
     #[cfg(target_os = "linux")]
     pub(crate) fn open_files(&self) -> usize {
-        let id = self.program.id().expect("it runs");
+        let id = self.program.child.id().expect("it runs");
         fs::read_dir(format!("/proc/{id}/fd")).unwrap().count()
     }
 
     /// Asks it to end, as a service manager does.
     pub(crate) fn terminate(&self) {
-        let id = self.program.id().expect("it runs");
+        let id = self.program.child.id().expect("it runs");
         // The shell's own: a package with `kill` may be missing.
         let sent = std::process::Command::new("sh").arg("-c").arg(format!("kill -TERM {id}")).status();
         assert!(sent.unwrap().success());
+    }
+
+    /// Waits until it ends by itself; gives what it wrote to standard output after the first line, too.
+    pub(crate) async fn ended(&mut self) -> (ExitStatus, Vec<String>) {
+        let status = within("the server ends", self.program.child.wait()).await.unwrap();
+        (status, (&mut self.program.rest).await.unwrap())
     }
 
     /// As `kill -9` does.

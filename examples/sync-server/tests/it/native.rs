@@ -2,9 +2,8 @@
 
 use crate::{
     binary::{FIRST_LINE, serve},
-    common::{Place, Server, eventually, within},
+    common::{Place, Server, eventually},
 };
-use std::{fs, process::ExitStatus};
 use tokio::process::Command;
 
 impl Place {
@@ -26,13 +25,9 @@ impl Place {
 
 impl Server {
     pub(crate) async fn spawn(command: &mut Command) -> Self {
+        command.env("RUST_LOG", "do_core=trace"); // what it logs tells how the room fares
         // Empty: what it writes first is its first line.
         Self::launch(command, "", |line| line.strip_prefix(FIRST_LINE)?.parse().ok()).await
-    }
-
-    /// What it wrote to standard error.
-    pub(crate) fn log(&self) -> String {
-        String::from_utf8_lossy(&fs::read(&self.log).unwrap()).into_owned()
     }
 
     /// How often a line of the log has all these words.
@@ -63,15 +58,11 @@ impl Server {
         assert_eq!((self.logged(&["evicted"]), self.constructed().await), (times, times));
     }
 
-    pub(crate) async fn ended(&mut self) -> ExitStatus {
-        let (status, rest) = within("the server ends", self.program.ended()).await.unwrap();
-        assert_eq!(rest, [""; 0], "there is one line on standard output");
-        status
-    }
-
     /// Ends it gracefully and checks that it says so.
     pub(crate) async fn stop(mut self) {
         self.terminate();
-        assert_eq!(self.ended().await.code(), Some(0), "{}", self.log());
+        let (status, rest) = self.ended().await;
+        assert_eq!(status.code(), Some(0), "{}", self.log());
+        assert_eq!(rest, [""; 0], "there is one line on standard output");
     }
 }

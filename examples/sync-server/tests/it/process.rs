@@ -94,7 +94,7 @@ async fn a_folder_that_disappears_ends_it_with_one_line() {
     fs::remove_dir_all(place.folder()).unwrap();
     assert_eq!(editor.close_code().await, CloseCode::Away);
     drop(editor);
-    assert_eq!(server.ended().await.code(), Some(1));
+    assert_eq!(server.ended().await.0.code(), Some(1));
     assert_eq!(server.logged(&["sync-server: ", "watched"]), 1);
 }
 
@@ -162,7 +162,7 @@ async fn sigterm_closes_editors_with_1001_and_exits_with_0() {
         assert_eq!(editor.close_code().await, CloseCode::Away);
         assert!(editor.message().await.is_none());
     }
-    assert_eq!(server.ended().await.code(), Some(0));
+    assert_eq!(server.ended().await.0.code(), Some(0));
     assert_eq!(place.rows().len(), 1);
 }
 
@@ -177,7 +177,7 @@ async fn sigterm_does_not_wait_for_editors_that_are_mute() {
     mute.send(request("GET", "/ws", &headers, "").as_bytes()).await.unwrap();
     assert_eq!(mute.answer("GET").await.unwrap().status, 101);
     server.terminate();
-    assert_eq!(server.ended().await.code(), Some(0));
+    assert_eq!(server.ended().await.0.code(), Some(0));
 }
 
 #[tokio::test]
@@ -224,7 +224,7 @@ async fn requests_under_way_are_answered_while_it_shuts_down() {
     for http in [&mut healthz, &mut report] {
         assert_eq!(within("the end", http.rest()).await.unwrap(), b"");
     }
-    assert_eq!(server.ended().await.code(), Some(0));
+    assert_eq!(server.ended().await.0.code(), Some(0));
     assert_eq!(place.rows().iter().map(|row| row.path.as_str()).collect::<Vec<_>>(), ["early"]);
 }
 

@@ -149,8 +149,7 @@ async fn sigterm_waits_for_those_who_are_connected() {
     editor.send(r#"{"type":"ping"}"#).await;
     assert_eq!(editor.text().await, r#"{"type":"pong"}"#, "it is still served");
     editor.leave().await;
-    let (status, _) = within("workerd ends", server.program.ended()).await.unwrap();
-    assert_eq!(status.code(), Some(0));
+    assert_eq!(server.ended().await.0.code(), Some(0));
 
     let server = place.start().await;
     let (_editor, hello) = Editor::join(&server).await;

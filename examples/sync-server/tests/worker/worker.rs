@@ -58,8 +58,11 @@ impl Server {
         assert_eq!(self.ask("GET", "/__evict", &[], "").await.text(), "evicted");
     }
 
-    /// Ends it. Not by SIGTERM, on which workerd waits for all who are connected.
+    /// Ends it, and checks that nothing went wrong inside. Not by SIGTERM, on which workerd waits for all who are
+    /// connected.
     pub(crate) async fn stop(self) {
+        let log = self.log();
+        assert!(!log.contains("panicked at") && !log.contains("Uncaught"), "{log}");
         self.kill().await;
     }
 }
