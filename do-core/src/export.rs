@@ -113,8 +113,8 @@ mod host {
                 #[wasm_bindgen]
                 impl $class {
                     #[wasm_bindgen(constructor)]
-                    pub fn new(context: JsValue, env: JsValue) -> $class {
-                        Self($crate::workers::rt::Object::new(context, env))
+                    pub fn new(context: JsValue, env: JsValue) -> Result<$class, JsValue> {
+                        Ok(Self($crate::workers::rt::Object::new(context, env)?))
                     }
 
                     pub fn fetch(&self, request: web_sys::Request) -> js_sys::Promise {

@@ -5,7 +5,8 @@
 //! comes back with the next event; its sockets stay open meanwhile.
 //!
 //! An object is written once, over the traits of this crate, and an application names its runtime once: the
-//! feature `tokio` brings the native host. The rules that all hosts keep are numbered: A identity, B lifecycle, C
+//! feature `tokio` brings the native host, the feature `workers` the adapter for Cloudflare Workers, where
+//! [`export!`] makes the classes and the entry. The rules that all hosts keep are numbered: A identity, B lifecycle, C
 //! gates, D WebSockets, E alarms, F SQL, each as observed on the platform itself. The numbers stand in the
 //! documentation and in the names of the tests that hold the hosts to them; where hosts must differ, it says so.
 //!
@@ -41,7 +42,10 @@
 //!   its thread.
 //!
 //! # Crate features
-//! - `tokio`: the native host in `do_core::tokio`. Only adds API; does nothing on wasm32.
+//! Each only adds API.
+//! - `tokio`: the native host in `do_core::tokio`. Does nothing on wasm32.
+//! - `workers`: the adapter for Workers in `do_core::workers`. Does nothing on native targets.
+//! - `testing`: the contract in `do_core::testing`: cases named by rule, and the probe object that they command.
 
 mod alarm;
 mod body;

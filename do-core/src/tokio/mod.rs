@@ -75,7 +75,8 @@
 //! after the write has left. What was acknowledged before stays. The next event makes a new instance.
 //!
 //! # Differences from Workers
-//! - A panic in a handler resets its object alone; on Workers it takes the isolate.
+//! - A panic in a handler resets its object alone and undoes its turn; on Workers it undoes nothing, and in a build with
+//!   panic=abort it takes the isolate.
 //! - Objects of one process share nothing (rule A14).
 //! - A Close frame with an invalid code, and text that is not UTF-8, break the protocol: the peer gets 1002 or 1007
 //!   and the object [`websocket_error`](crate::DurableObject::websocket_error) (rules D8, D15).

@@ -11,12 +11,22 @@
 //! the streams they are, and enter this program's memory only when they are read.
 //!
 //! # Panics
-//! This crate does not panic. For code that does, the two ways to build differ:
-//! - **panic=unwind** (recommended; about an eighth more wasm): the request that panicked fails, its object is reset as
-//!   on the native host, and all others go on.
-//! - **panic=abort** (what a plain build gives): every request in flight in the isolate, to whichever object, stays
-//!   without an answer, and the memory of all its objects is lost. Storage, sockets, tags and attachments stay.
-//!   So give calls to objects a limit with [`fetch_within`](crate::Stub::fetch_within).
+//! This crate does not panic. What a panic of other code costs depends on how the Worker is built:
+//!
+//! | | panic=unwind (recommended) | panic=abort (what a plain build gives) |
+//! |---|---|---|
+//! | the request that panicked | fails: [`ErrorKind::Reset`](crate::ErrorKind::Reset), "the object panicked" | no answer, ever |
+//! | its object | is reset, as on the native host: memory is lost, sockets close with 1006 | memory is lost, sockets stay open |
+//! | other requests to that object | fail with the same error | no answer, ever |
+//! | requests to other objects of the isolate, and to the entry | go on | no answer, ever |
+//! | memory of other objects | stays | is lost |
+//! | what the panicking turn had written | stays | stays |
+//! | storage, tags, attachments, alarms | stay | stay |
+//! | size of the wasm | about an eighth more | |
+//!
+//! "No answer" means that only a time-out of the client ends the wait: one inside the isolate, such as
+//! [`fetch_within`](crate::Stub::fetch_within), dies with it. A panic in the entry itself, before any object is called, is
+//! answered with 500 in both builds. On the native host a panic also undoes what its turn wrote.
 //!
 //! # What differs from the native host
 //! - A 101 that is dropped instead of returned leaves its socket in the lists (rule D6).

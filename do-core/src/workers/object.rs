@@ -7,7 +7,9 @@ use super::{
     state::WorkersState,
     turn,
 };
-use crate::{AlarmInfo, Close, DurableObject, Error, Failure, Message, ObjectState, Socket, Timestamp};
+use crate::{
+    AlarmInfo, Close, DurableObject, Error, Failure, Message, ObjectState, Socket, SqlStorage, Timestamp,
+};
 use js_sys::{Promise, Uint8Array};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -27,28 +29,35 @@ struct Live<O> {
 
 #[allow(missing_docs)] // as above
 impl<O: DurableObject<WorkersState>> Object<O> {
-    /// Never throws. A constructor that fails resets the object, so that its event fails, its sockets drop, and the
-    /// next event tries again (rules B7, D28). Thrown from here, the error would be taken for one of the whole
-    /// isolate by the entry module of panic=abort builds.
-    pub fn new(context: JsValue, env: JsValue) -> Self {
+    /// A constructor that fails costs its event and the sockets of the object, what it wrote is undone, and the next
+    /// event tries again (rules B7, D28).
+    ///
+    /// # Errors
+    /// What the constructor failed with, in builds with panic=unwind.
+    pub fn new(context: JsValue, env: JsValue) -> Result<Self, JsValue> {
         console::install();
         let state = match WorkersState::new(context, env) {
             Ok(state) => state,
-            Err(error) => return Self(Err(error)),
+            Err(error) => return Ok(Self(Err(error))),
         };
-        let made = state.construct(|| catch_unwind(AssertUnwindSafe(|| O::new(state.clone()))));
+        let made = state.construct(|| catch_unwind(AssertUnwindSafe(|| construct::<O>(&state))));
         let made = match made {
             Ok(made) => made.map_err(Failure::into_error),
             Err(panic) => Err(turn::panicked(&*panic)),
         };
-        Self(match made {
-            Ok(object) => Ok(Live { object: Rc::new(object), state }),
+        match made {
+            Ok(object) => Ok(Self(Ok(Live { object: Rc::new(object), state }))),
             Err(error) => {
                 tracing::warn!(object = ?state.id(), %error, "the constructor failed");
+                if cfg!(panic = "unwind") {
+                    return Err(thrown(&error));
+                }
+                // The entry module of builds with panic=abort takes what a constructor throws for the end of the whole
+                // program, and all objects would lose their memory. So this one is reset instead.
                 state.inner().fault(&error);
-                Err(error)
+                Ok(Self(Err(error)))
             }
-        })
+        }
     }
 
     /// Runs a handler. Its future owns what it needs, so that the class is not borrowed over an await.
@@ -134,6 +143,15 @@ impl<O: DurableObject<WorkersState>> Object<O> {
             let socket = state.sockets().handle(socket);
             done(object.websocket_error(socket, error).await)
         })
+    }
+}
+
+/// What is not thrown does not undo the writes by itself.
+fn construct<O: DurableObject<WorkersState>>(state: &WorkersState) -> Result<O, Failure> {
+    if cfg!(panic = "unwind") {
+        O::new(state.clone())
+    } else {
+        state.sql().transaction(|| O::new(state.clone()))
     }
 }
 

@@ -50,7 +50,7 @@ impl SocketRegistry for WorkersSockets {
         let taken = || Error::new(ErrorKind::Invalid, "the request's upgrade was taken already").of_request();
         take_upgrade(request).ok_or_else(taken)?;
         let pair = WebSocketPair::new().map_err(|e| caught(&e))?;
-        let end = |key: &str| property(&pair, key).map(|end| end.unchecked_into::<WebSocket>());
+        let end = |key: &str| property(&pair, key).map(JsCast::unchecked_into::<WebSocket>);
         let (Some(client), Some(server)) = (end("0"), end("1")) else {
             return Err(Error::new(ErrorKind::Platform, "the platform gave no pair of sockets"));
         };

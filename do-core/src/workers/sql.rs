@@ -98,7 +98,8 @@ impl SqlStorage for WorkersSql {
         let mut parts = AssertUnwindSafe((&mut body, &mut outcome));
         let _depth = self.state.enter_transaction();
         let run = self.state.storage.transaction(&mut move || {
-            let (body, outcome) = &mut **(&mut parts);
+            let parts = &mut parts;
+            let (body, outcome) = &mut **parts;
             let Some(body) = body.take() else { return Ok(JsValue::UNDEFINED) };
             // A panic must not pass through JavaScript, which would keep only its text: it goes on behind it.
             let result = catch_unwind(AssertUnwindSafe(body));

@@ -86,14 +86,19 @@ impl Inner {
     /// Not by `ctx.abort()`, whose exception nothing can catch: thrown from inside a poll, it would leave the queue of
     /// all futures of the isolate standing still. A failed gate does the same to this object alone.
     pub(super) fn fault(&self, error: &Error) {
-        self.block(Promise::reject(&thrown(error)));
+        let error = thrown(error);
+        drop(self.block(move || Promise::reject(&error)));
     }
 
-    /// Closes the gate until the promise settles.
-    fn block(&self, work: Promise) -> Option<Promise> {
-        let callback = Closure::once_assert_unwind_safe(move || JsValue::from(work)).into_js_value();
+    /// Closes the gate until the promise of `work` settles. The future that is given back may be dropped: it has taken
+    /// the rejection, which would otherwise be logged as a fault that nobody handles.
+    ///
+    /// `work` must begin what it does inside the call: what was begun before stands outside of the gate and waits for it
+    /// to open.
+    fn block(&self, work: impl FnOnce() -> Promise + 'static) -> Option<JsFuture> {
+        let callback = Closure::once_assert_unwind_safe(move || JsValue::from(work())).into_js_value();
         match self.context.block_concurrency_while(&callback) {
-            Ok(blocked) => Some(blocked),
+            Ok(blocked) => Some(blocked.into()),
             Err(exception) => {
                 tracing::error!(error = %caught(&exception), "the gate of an object cannot be closed");
                 None
@@ -146,7 +151,7 @@ impl Inner {
     }
 }
 
-/// A gate that `new` closed; dropped when it opens.
+/// A gate that `new` closed. One whose work fails stays closed: the object is reset, and nothing more of it is to run.
 struct OpeningGate(Rc<Inner>);
 
 impl OpeningGate {
@@ -156,10 +161,8 @@ impl OpeningGate {
             Self(Rc::clone(inner))
         })
     }
-}
 
-impl Drop for OpeningGate {
-    fn drop(&mut self) {
+    fn open(self) {
         let opening = &self.0.opening;
         opening.gates.set(opening.gates.get() - 1);
         for waiting in opening.waiting.take() {
@@ -272,14 +275,16 @@ impl ObjectState for WorkersState {
     {
         let slot = Rc::new(Cell::new(None));
         let (filled, opening) = (Rc::clone(&slot), OpeningGate::close(self.inner()));
-        let work = turn::promise(self.inner(), async move {
-            filled.set(Some(work.await.map_err(thrown_failure)?));
-            // Not dropped when the work fails: then the object is reset, and nothing more of it is to run.
-            drop(opening);
-            Ok(JsValue::UNDEFINED)
+        let inner = Rc::clone(self.inner());
+        let blocked = self.inner().block(move || {
+            turn::promise(&inner, async move {
+                filled.set(Some(work.await.map_err(thrown_failure)?));
+                if let Some(opening) = opening {
+                    opening.open();
+                }
+                Ok(JsValue::UNDEFINED)
+            })
         });
-        // Made here, so that a rejection is taken also when nobody awaits the result.
-        let blocked = self.inner().block(work).map(JsFuture::from);
         async move {
             let Some(blocked) = blocked else {
                 let closed = "block_concurrency_while can only be used inside the object's own handlers";

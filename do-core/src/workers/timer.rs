@@ -4,6 +4,7 @@ use super::{error::caught, ext};
 use crate::Error;
 use js_sys::Promise;
 use std::{
+    panic::AssertUnwindSafe,
     pin::Pin,
     task::{Context, Poll},
     time::Duration,
@@ -31,7 +32,12 @@ impl Timer {
         let ms = i32::try_from(now.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX);
         self.left = self.left.saturating_sub(now);
         let mut timer = Err(JsValue::UNDEFINED);
-        let fired = Promise::new(&mut |resolve, _| timer = ext::set_timeout(&resolve.unchecked_into(), ms));
+        // Moved in as one value: a closure that captures a plain `&mut` is not unwind-safe.
+        let mut made = AssertUnwindSafe(&mut timer);
+        let fired = Promise::new(&mut move |resolve, _| {
+            let made = &mut made;
+            ***made = ext::set_timeout(&resolve.unchecked_into(), ms);
+        });
         Ok((JsFuture::from(fired), timer.map_err(|e| caught(&e))?))
     }
 }
