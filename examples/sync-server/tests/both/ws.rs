@@ -299,6 +299,13 @@ async fn an_evicted_room_comes_back_with_its_sockets_and_right_counts() {
         assert_eq!(editor.next().await, editors(3));
     }
 
+    // Numbers go on, though the room's memory is lost each time.
+    server.asleep().await;
+    assert_eq!(server.notify_created("y").await, 2);
+    for editor in [&mut first, &mut second, &mut third] {
+        assert_eq!(editor.next().await["seq"], 2);
+    }
+
     // One leaves politely and one without a word, each while the room is not there.
     server.asleep().await;
     first.leave().await;
