@@ -42,6 +42,34 @@ pub(crate) fn run_within(command: &mut Command, limit: Duration) -> Outcome {
     }
 }
 
+/// Prints the command and starts it, to run beside others.
+///
+/// # Errors
+/// It could not be started.
+pub(crate) fn begin(command: &mut Command) -> Outcome<Running> {
+    announce(command);
+    let child = command.spawn().doing(format_args!("cannot start {}", program(command)))?;
+    Ok(Running { child: Server(child), line: line(command) })
+}
+
+/// A program that runs beside others; dropping this kills it.
+#[derive(Debug)]
+pub(crate) struct Running {
+    child: Server,
+    line: String,
+}
+
+impl Running {
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// It did not exit with 0.
+    pub(crate) fn finish(mut self) -> Outcome {
+        let status = self.child.0.wait().doing(&self.line)?;
+        if status.success() { Ok(()) } else { Err(Problem::new(format!("`{}`: {status}", self.line))) }
+    }
+}
+
 /// Runs a command without saying so and returns what it wrote on standard output.
 ///
 /// # Errors
@@ -118,7 +146,8 @@ impl Drop for Server {
     }
 }
 
-fn announce(command: &Command) {
+/// Prints the command as one would type it.
+pub(crate) fn announce(command: &Command) {
     println!("$ {}", line(command));
     // The program writes to the same place through its own descriptor.
     let _ = std::io::stdout().flush();
@@ -160,6 +189,13 @@ mod tests {
         assert!(run(&mut shell("exit 0")).is_ok());
         assert_eq!(run(&mut shell("exit 3")).unwrap_err().to_string(), "`sh -c 'exit 3'`: exit status: 3");
         assert!(capture(&mut shell("echo no >&2; exit 1")).unwrap_err().to_string().ends_with("no\n"));
+    }
+
+    #[test]
+    fn what_runs_beside_is_judged_at_its_end() {
+        assert!(begin(&mut shell("exit 0")).unwrap().finish().is_ok());
+        let problem = begin(&mut shell("exit 3")).unwrap().finish().unwrap_err();
+        assert_eq!(problem.to_string(), "`sh -c 'exit 3'`: exit status: 3");
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! The project's own checks. `cargo xtask test` runs what CI runs, in the same order and with the same tools.
+//! The project's own tools. `cargo xtask test` runs what CI runs, in the same order and with the same tools;
+//! `cargo xtask workers` makes Workers of crates and serves them.
 //!
-//! It installs what a check needs and the machine lacks (packages of Debian and Python, targets of rustup), so that a fresh
-//! clone needs nothing but Rust.
+//! Both install what they need and the machine lacks (packages of Debian, Python and npm, targets of rustup), so that a
+//! fresh clone needs nothing but Rust, and Node.js for Workers.
 
 mod command;
 mod install;
@@ -10,15 +11,18 @@ mod problem;
 mod step;
 mod steps;
 mod wasm;
+mod workers;
 mod workspace;
 
 use options::{Options, Parsed};
 use problem::Outcome;
+use std::ffi::OsString;
 use std::process::ExitCode;
 use workspace::Workspace;
 
 const USAGE: &str = "\
 usage: cargo xtask test [--full] [--only STEP]... [--list]
+       cargo xtask workers build|dev|test|size [--help]
 
   --full        also the long runs
   --only STEP   this step alone; repeat it for more steps
@@ -28,23 +32,30 @@ Environment:
   DO_WASM_RUST=rustup|debian   the Rust for wasm32; by default the first that is there or can be installed";
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     match options::parse(&arguments) {
         Ok(Parsed::Help) => {
             println!("{USAGE}");
             ExitCode::SUCCESS
         }
-        Ok(Parsed::Test(options)) => match test(&options) {
-            Ok(true) => ExitCode::SUCCESS,
-            Ok(false) => ExitCode::FAILURE,
-            Err(problem) => {
-                eprintln!("xtask: {problem}");
-                ExitCode::FAILURE
-            }
-        },
+        Ok(Parsed::Test(options)) => exit(test(&options)),
+        Ok(Parsed::Workers(command)) => exit(workers::run(&command).map(|()| true)),
         Err(problem) => {
-            eprintln!("xtask: {problem}\n{USAGE}");
+            let is_workers = arguments.first().is_some_and(|first| first == "workers");
+            eprintln!("xtask: {problem}\n{}", if is_workers { workers::USAGE } else { USAGE });
             ExitCode::from(2)
+        }
+    }
+}
+
+/// Success for `true`; a problem is printed.
+fn exit(outcome: Outcome<bool>) -> ExitCode {
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(problem) => {
+            eprintln!("xtask: {problem}");
+            ExitCode::FAILURE
         }
     }
 }

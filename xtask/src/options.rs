@@ -2,6 +2,8 @@
 
 use crate::problem::{Outcome, Problem};
 use crate::step::Step;
+use crate::workers::args::{self, Workers};
+use std::ffi::OsString;
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq)]
@@ -10,6 +12,8 @@ pub(crate) enum Parsed {
     Help,
     /// The checks.
     Test(Options),
+    /// Something with Workers.
+    Workers(Workers),
 }
 
 /// Which checks to run.
@@ -27,8 +31,14 @@ pub(crate) struct Options {
 ///
 /// # Errors
 /// An argument that does not exist, or `--only` without its value.
-pub(crate) fn parse(arguments: &[String]) -> Outcome<Parsed> {
-    let mut arguments = arguments.iter().map(String::as_str);
+pub(crate) fn parse(arguments: &[OsString]) -> Outcome<Parsed> {
+    if let Some((first, rest)) = arguments.split_first()
+        && first == "workers"
+    {
+        return args::parse(rest).map(Parsed::Workers);
+    }
+    let words: Vec<_> = arguments.iter().map(|argument| argument.to_string_lossy()).collect();
+    let mut arguments = words.iter().map(AsRef::as_ref);
     match arguments.next() {
         Some("test") => {}
         None | Some("help" | "--help" | "-h") => return Ok(Parsed::Help),
@@ -74,7 +84,7 @@ mod tests {
     use super::*;
 
     fn parse_words(line: &str) -> Outcome<Parsed> {
-        parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
     }
 
     fn step(name: &'static str, long: bool) -> Step {
@@ -94,6 +104,8 @@ mod tests {
         assert!(parse_words("test --only").is_err());
         assert!(parse_words("test --fast").is_err());
         assert!(parse_words("bench").is_err());
+        assert_eq!(parse_words("workers size").unwrap(), Parsed::Workers(Workers::Size));
+        assert!(parse_words("workers bench").is_err());
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     /// Where cargo builds.
     pub(crate) target: PathBuf,
-    /// All members but xtask itself.
+    /// All members but xtask and its tools.
     pub(crate) members: Vec<Member>,
 }
 
@@ -23,8 +23,12 @@ pub(crate) struct Workspace {
 pub(crate) struct Member {
     /// Its name, for `-p`.
     pub(crate) name: String,
-    /// Whether it is published for others, not an example or a measurement.
+    /// The folder of its manifest.
+    pub(crate) folder: PathBuf,
+    /// Whether it is published for others, not an example, a test or a measurement.
     pub(crate) is_library: bool,
+    /// The name of its library's file without the ending, where it asks for a `cdylib`, as a Worker has to.
+    pub(crate) cdylib: Option<String>,
 }
 
 impl Workspace {
@@ -41,19 +45,22 @@ impl Workspace {
 
     fn read(metadata: &str) -> Outcome<Self> {
         let metadata: Value = serde_json::from_str(metadata).doing("cargo metadata")?;
-        let text = |value: &Value, key: &str| {
-            let found = value.get(key).and_then(Value::as_str).map(str::to_owned);
-            found.ok_or_else(|| Problem::new(format!("cargo metadata has no {key}")))
-        };
         let root = PathBuf::from(text(&metadata, "workspace_root")?);
         let mut members = Vec::new();
-        for package in metadata.get("packages").and_then(Value::as_array).into_iter().flatten() {
-            let name = text(package, "name")?;
-            let folder = PathBuf::from(text(package, "manifest_path")?);
-            let is_library = !["benches", "examples"].iter().any(|own| folder.starts_with(root.join(own)));
-            if name != env!("CARGO_PKG_NAME") {
-                members.push(Member { name, is_library });
+        for package in list(&metadata, "packages") {
+            let manifest = PathBuf::from(text(package, "manifest_path")?);
+            let folder = manifest.parent().map(Path::to_owned).unwrap_or_default();
+            if folder.starts_with(root.join("xtask")) {
+                continue;
             }
+            // An empty list forbids publishing; without a list anyone may.
+            let is_library = package.get("publish").and_then(Value::as_array).is_none_or(|to| !to.is_empty());
+            members.push(Member {
+                name: text(package, "name")?,
+                folder,
+                is_library,
+                cdylib: cdylib(package)?,
+            });
         }
         Ok(Self { target: PathBuf::from(text(&metadata, "target_directory")?), root, members })
     }
@@ -81,6 +88,22 @@ impl Workspace {
     }
 }
 
+/// The file name of a package's `cdylib`, if it has one.
+fn cdylib(package: &Value) -> Outcome<Option<String>> {
+    let is_cdylib = |target: &&Value| list(target, "crate_types").any(|kind| kind.as_str() == Some("cdylib"));
+    let name = list(package, "targets").find(is_cdylib).map(|target| text(target, "name")).transpose()?;
+    Ok(name.map(|name| name.replace('-', "_")))
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+    value.get(key).and_then(Value::as_array).into_iter().flatten()
+}
+
+fn text(value: &Value, key: &str) -> Outcome<String> {
+    let found = value.get(key).and_then(Value::as_str).map(str::to_owned);
+    found.ok_or_else(|| Problem::new(format!("cargo metadata has no {key}")))
+}
+
 /// The cargo that runs us, else the one on `PATH`.
 fn cargo() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
@@ -91,17 +114,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn examples_are_told_from_libraries() {
+    fn members_are_told_apart() {
         let workspace = Workspace::read(
             r#"{"workspace_root": "/w", "target_directory": "/t", "packages": [
-                {"name": "do-core", "manifest_path": "/w/do-core/Cargo.toml"},
-                {"name": "benches", "manifest_path": "/w/benches/Cargo.toml"},
-                {"name": "sync-server", "manifest_path": "/w/examples/sync-server/Cargo.toml"},
-                {"name": "xtask", "manifest_path": "/w/xtask/Cargo.toml"}]}"#,
+                {"name": "do-core", "manifest_path": "/w/do-core/Cargo.toml", "publish": null},
+                {"name": "hello", "manifest_path": "/w/benches/hello/Cargo.toml", "publish": [], "targets": [
+                    {"name": "hello-x", "crate_types": ["cdylib", "rlib"]}, {"name": "y", "crate_types": ["bin"]}]},
+                {"name": "xtask", "manifest_path": "/w/xtask/Cargo.toml", "publish": []},
+                {"name": "xtask-bindgen", "manifest_path": "/w/xtask/bindgen/Cargo.toml", "publish": []}]}"#,
         )
         .unwrap();
         assert_eq!(workspace.libraries().collect::<Vec<_>>(), ["do-core"]);
-        assert_eq!(workspace.members.len(), 3);
+        let members: Vec<_> =
+            workspace.members.iter().map(|member| (member.name.as_str(), member.cdylib.as_deref())).collect();
+        assert_eq!(members, [("do-core", None), ("hello", Some("hello_x"))]);
+        assert_eq!(workspace.members.last().unwrap().folder, Path::new("/w/benches/hello"));
         assert_eq!(workspace.target, Path::new("/t"));
     }
 }

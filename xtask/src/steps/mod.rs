@@ -8,6 +8,7 @@ mod tree;
 mod wasm;
 
 use crate::step::Step;
+use crate::workers;
 
 /// All checks in the order of the run.
 pub(crate) fn all() -> Vec<Step> {
@@ -22,12 +23,14 @@ pub(crate) fn all() -> Vec<Step> {
             lint::clippy,
         ),
         step("doc", "the documentation builds without warnings", lint::doc),
-        step("check-wasm", "the libraries of all members compile for wasm32", wasm::check),
+        step("check-wasm", "the libraries compile for wasm32, each by itself and all together", wasm::check),
         step("clippy-wasm", "clippy without warnings for wasm32, all features", wasm::clippy),
+        step("doc-wasm", "the documentation of what only wasm32 has builds without warnings", wasm::doc),
         step("test", "unit, integration and documentation tests", test::test),
         step("examples", "the example programs build", test::examples),
         step("autobahn", "the WebSocket conformance cases pass against an echo object", autobahn::check),
         step("browser", "the page of sync-server works in a real browser", browser::check),
+        step("workers", "the contract, the sync server and its page hold in workerd", workers::test::test),
         long("test-long", "the tests again with 40 times the random cases (--full)", test::test_long),
     ]
 }

@@ -1,0 +1,3 @@
+#!/bin/sh
+# Stands for workerd in the tests: does what its configuration says, which is the second argument.
+. "$2"
