@@ -44,13 +44,13 @@ pub(super) fn request_in(raw: &web_sys::Request) -> Result<Request, Error> {
         Error::new(ErrorKind::Invalid, format!("the request's {what} is malformed")).of_request()
     };
     let method = Method::from_bytes(raw.method().as_bytes()).map_err(|_| invalid("method"))?;
-    let url = raw.url();
-    let uri: http::Uri = url.parse().map_err(|_| invalid("address"))?;
+    let (url, headers) = (raw.url(), headers_in(&raw.headers())?);
+    let uri = url.parse().ok().or_else(|| without_host(&url, &headers)).ok_or_else(|| invalid("address"))?;
     let body = raw.body().map_or_else(Body::empty, |stream| Body::from_js(JsBody::new(stream)));
     let mut request = Request::new(body);
     *request.method_mut() = method;
     *request.uri_mut() = uri;
-    *request.headers_mut() = headers_in(&raw.headers())?;
+    *request.headers_mut() = headers;
     if let Some(cf) = property(raw, "cf") {
         request.extensions_mut().insert(Cf(cf));
     }
@@ -59,6 +59,14 @@ pub(super) fn request_in(raw: &web_sys::Request) -> Result<Request, Error> {
         request.extensions_mut().insert(PendingUpgrade(Arc::new(AtomicBool::new(false))));
     }
     Ok(request)
+}
+
+/// Path and query of an address that the platform made with a `Host` that is none. As on the native host it is left to
+/// the code to refuse that.
+fn without_host(url: &str, headers: &HeaderMap) -> Option<http::Uri> {
+    let host = headers.get(http::header::HOST)?.to_str().ok()?;
+    let (_, rest) = url.split_once("://")?;
+    rest.strip_prefix(host)?.parse().ok()
 }
 
 /// A request to an object.

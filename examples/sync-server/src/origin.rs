@@ -20,8 +20,8 @@ pub(crate) enum Foreign {
 /// Checks the `Origin`, if there is one, against the `Host`, and on a loopback listener the `Host` itself.
 ///
 /// Without an `Origin` the request is not from a page, and those are let through. A port that is not written is
-/// the default one: of the origin's scheme, and for the host of the request's, or of the origin's where the
-/// request does not say (a proxy may have ended the TLS before us).
+/// the default one: of the origin's scheme, and for the host the one of https where the request came by that, or else of
+/// the origin's scheme as well. That a request came by http says little: a proxy may have ended the TLS before us.
 pub(crate) fn check(uri: &Uri, headers: &HeaderMap, loopback: bool) -> Result<(), Foreign> {
     let host = host_of(uri, headers).and_then(split);
     if loopback && !host.is_some_and(|(name, _)| is_loopback(name)) {
@@ -33,7 +33,9 @@ pub(crate) fn check(uri: &Uri, headers: &HeaderMap, loopback: bool) -> Result<()
         let (scheme, authority) = origin.to_str().ok()?.split_once("://")?;
         let ((name, port), (host, host_port)) = (split(authority)?, host?);
         let origin_port = port.or(default_port(scheme))?;
-        let host_port = host_port.or(uri.scheme_str().map_or(default_port(scheme), default_port))?;
+        let host_scheme =
+            uri.scheme_str().filter(|scheme| scheme.eq_ignore_ascii_case("https")).unwrap_or(scheme);
+        let host_port = host_port.or(default_port(host_scheme))?;
         Some(name.eq_ignore_ascii_case(host) && origin_port == host_port)
     };
     if origins.next().is_none() && same() == Some(true) { Ok(()) } else { Err(Foreign::Origin) }
@@ -179,6 +181,14 @@ mod tests {
         assert_eq!(verdict("https://x/ws", &["x"], &["https://x"], false), Ok(()));
         assert_eq!(verdict("https://x/ws", &["x"], &["http://x"], false), Err(Foreign::Origin));
         assert_eq!(verdict("https://x/ws", &[], &["https://x:443"], false), Ok(()));
+        for origin in ["http://x", "https://x"] {
+            assert_eq!(
+                verdict("http://x/ws", &["x"], &[origin], false),
+                Ok(()),
+                "a proxy may have ended the TLS"
+            );
+        }
+        assert_eq!(verdict("http://x/ws", &["x:80"], &["https://x"], false), Err(Foreign::Origin));
     }
 
     #[test]

@@ -1,21 +1,30 @@
-//! The page in real Chromium against the real program: what an editor sees when files change, when others come
-//! and go, and when the server dies and returns.
+//! The page in real Chromium against a real server: what an editor sees when files change, when others come and go,
+//! and when the server dies and returns. The server is the native program; with `DO_WORKER_SYNC` and `DO_WORKERD` set,
+//! as `cargo xtask workers test` does, it is the Worker in workerd.
 //!
 //! Needs `chromium` and `chromedriver` on `PATH`; `cargo xtask test --only browser` installs them. One test and one
 //! story, because starting two browsers is the dear part. Nothing here asserts how long something takes: each
 //! condition is looked at until it holds, and [`PATIENCE`] only ends a run that would never end.
 #![cfg(not(target_arch = "wasm32"))]
 
+#[path = "common/binary.rs"]
+mod binary;
+#[path = "common/program.rs"]
+mod program;
+#[path = "common/workerd.rs"]
+mod workerd;
+
 use fantoccini::{Client, ClientBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
+use program::Program;
 use serde_json::{Value, json};
 use std::error::Error;
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::path::PathBuf;
 use std::time::Duration;
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::process::Command;
 use tokio::time::{Instant, sleep, timeout};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
@@ -43,18 +52,15 @@ async fn the_page_shows_changes_and_editors_and_returns_after_a_restart() {
 }
 
 async fn story(browser: &mut Browser) -> Outcome {
-    let place = tempfile::tempdir()?;
-    let (folder, data) = (place.path().join("watched"), place.path().join("data"));
-    std::fs::create_dir(&folder)?;
-    let server = Program::sync_server(&folder, &data, "127.0.0.1:0").await?;
-    let address = server.address()?;
+    let place = Place::new()?;
+    let (server, address) = place.start("127.0.0.1:0").await?;
 
     // One editor, at a desk.
     let desk = browser.open("desk", json!({}), &address).await?;
     until(&desk, "the page is connected", &state_is("live")).await?;
     until(&desk, "it counts itself", &editors_are(1)).await?;
     until(&desk, "no change is listed yet", "document.querySelectorAll('#changes li').length === 0").await?;
-    std::fs::write(folder.join("hello.txt"), "hello")?;
+    place.create("hello.txt", &address).await?;
     until(&desk, "the new file is listed", &listed("hello.txt", "created")).await?;
     until(
         &desk,
@@ -72,7 +78,7 @@ async fn story(browser: &mut Browser) -> Outcome {
     until(&phone, "the phone counts two editors", &editors_are(2)).await?;
     until(&desk, "the desk counts two editors", &editors_are(2)).await?;
     let long = format!("{}.txt", "unbroken".repeat(25));
-    std::fs::write(folder.join(&long), "long")?;
+    place.create(&long, &address).await?;
     until(&phone, "the phone lists a long name", &listed(&long, "created")).await?;
     let fits = format!("document.documentElement.scrollWidth <= {PHONE_WIDTH}");
     until(&phone, "a phone needs no horizontal scrolling", &fits).await?;
@@ -82,13 +88,13 @@ async fn story(browser: &mut Browser) -> Outcome {
     // The server dies and comes back.
     server.kill().await?;
     until(&desk, "the page notices", "document.querySelector('#state').dataset.state !== 'live'").await?;
-    let server = Program::sync_server(&folder, &data, &address).await?;
+    let (server, address) = place.start(&address).await?;
     until(&desk, "the page reconnects by itself", &state_is("live")).await?;
-    std::fs::write(folder.join("again.txt"), "again")?;
+    place.create("again.txt", &address).await?;
     until(&desk, "a change after the restart is listed", &listed("again.txt", "created")).await?;
     // Asked last, when the history that came with the new connection has been shown.
     until(&desk, "the earlier change is still listed, once", &listed("hello.txt", "created")).await?;
-    server.kill().await
+    Ok(server.kill().await?)
 }
 
 fn state_is(state: &str) -> String {
@@ -119,45 +125,50 @@ async fn until(page: &Client, what: &str, expression: &str) -> Outcome {
     Ok(())
 }
 
-/// A program with its first line of output. Killed when dropped.
-struct Program {
-    child: Child,
-    first_line: String,
-    /// Held, because a program that writes on must not find its pipe closed.
-    _rest: Lines<BufReader<ChildStdout>>,
+/// Where a server has its files: those that it watches, if it is the native one, and its data.
+struct Place {
+    directory: TempDir,
+    is_worker: bool,
 }
 
-impl Program {
-    /// Starts it and reads its output up to the first line that contains `wanted`.
-    async fn start(command: &mut Command, wanted: &str) -> Outcome<Self> {
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
-        let mut lines = BufReader::new(child.stdout.take().ok_or("no pipe")?).lines();
-        let read = async {
-            while let Some(line) = lines.next_line().await? {
-                if line.contains(wanted) {
-                    return Ok(line);
-                }
-            }
-            Err::<String, Box<dyn Error>>(format!("it ended without a line with {wanted:?}").into())
-        };
-        let first_line = timeout(PATIENCE, read).await.map_err(|_| format!("it wrote no {wanted:?}"))??;
-        Ok(Self { child, first_line, _rest: lines })
+impl Place {
+    fn new() -> Outcome<Self> {
+        let directory = tempfile::tempdir()?;
+        std::fs::create_dir(directory.path().join("watched"))?;
+        Ok(Self { directory, is_worker: workerd::variable("DO_WORKER_SYNC").is_ok() })
     }
 
-    async fn sync_server(folder: &Path, data: &Path, listen: &str) -> Outcome<Self> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sync-server"));
-        Self::start(command.arg(folder).args(["--listen", listen, "--data"]).arg(data), "listening on").await
+    /// Starts the server; also gives its address, such as `127.0.0.1:8080`.
+    async fn start(&self, listen: &str) -> Outcome<(Program, String)> {
+        let (folder, data) = (self.directory.path().join("watched"), self.directory.path().join("data"));
+        if self.is_worker {
+            let added = workerd::Added { loopback: true, observed: false };
+            let server = Program::start(&mut workerd::serve(added, &data, listen)?, workerd::LISTENS).await?;
+            let port = workerd::port(&server.line).ok_or_else(|| format!("no port in {:?}", server.line))?;
+            return Ok((server, format!("127.0.0.1:{port}")));
+        }
+        let server = Program::start(&mut binary::serve(&folder, &data, listen), binary::FIRST_LINE).await?;
+        let address = server.line.strip_prefix(binary::FIRST_LINE);
+        let address = address.ok_or_else(|| format!("the first line is {:?}", server.line))?.to_owned();
+        Ok((server, address))
     }
 
-    /// Where the server listens, as `127.0.0.1:8080`.
-    fn address(&self) -> Outcome<String> {
-        let address = self.first_line.strip_prefix("listening on http://");
-        Ok(address.ok_or_else(|| format!("the first line is {:?}", self.first_line))?.to_owned())
-    }
-
-    /// As `kill -9` does.
-    async fn kill(mut self) -> Outcome {
-        Ok(self.child.kill().await?)
+    /// Lets the server know of a new file: the native one sees it, a Worker is told.
+    async fn create(&self, name: &str, address: &str) -> Outcome {
+        if !self.is_worker {
+            return Ok(std::fs::write(self.directory.path().join("watched").join(name), "content")?);
+        }
+        let body = json!({ "kind": "created", "path": name }).to_string();
+        let request = format!(
+            "POST /notify HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
+             connection: close\r\n\r\n{body}",
+            body.len()
+        );
+        let mut stream = TcpStream::connect(address).await?;
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = String::new();
+        timeout(PATIENCE, stream.read_to_string(&mut answer)).await??;
+        if answer.starts_with("HTTP/1.1 200 ") { Ok(()) } else { Err(answer.into()) }
     }
 }
 
@@ -198,7 +209,7 @@ impl Browser {
         }
         let mut capabilities = serde_json::Map::new();
         capabilities.insert("goog:chromeOptions".to_owned(), options);
-        let port: String = self.driver.first_line.chars().filter(char::is_ascii_digit).collect();
+        let port: String = self.driver.line.chars().filter(char::is_ascii_digit).collect();
         let mut builder = ClientBuilder::new(HttpConnector::new());
         builder.capabilities(capabilities);
         let client = timeout(PATIENCE, builder.connect(&format!("http://127.0.0.1:{port}")))

@@ -1,6 +1,9 @@
 //! Two editors over TCP and changes of real files: from the disk to the socket.
 
-use crate::common::{Editor, Place, Server, sync_server};
+use crate::{
+    binary::sync_server,
+    common::{Editor, Place, Server},
+};
 use serde_json::{Value, json};
 use std::{fs, path::Path, time::Duration};
 use tokio::time::timeout;

@@ -7,10 +7,15 @@
     reason = "clippy.toml allows these in tests, not in their helpers"
 )]
 
+#[path = "../common/binary.rs"]
+mod binary;
+#[path = "../both/mod.rs"]
+mod both;
+#[path = "../common/mod.rs"]
 mod common;
-mod crash;
 mod folder;
 mod http;
+mod native;
 mod process;
 mod room;
 mod watch;

@@ -1,7 +1,8 @@
 //! The process: its command line, its end, and its sole claim on the data directory.
 
-use crate::common::{
-    Editor, HANDSHAKE, Http, JSON, Place, created, eventually, request, sync_server, within,
+use crate::{
+    binary::sync_server,
+    common::{Editor, HANDSHAKE, Http, JSON, Place, Server, created, eventually, request, within},
 };
 use std::{
     fs,
@@ -93,7 +94,7 @@ async fn a_folder_that_disappears_ends_it_with_one_line() {
     fs::remove_dir_all(place.folder()).unwrap();
     assert_eq!(editor.close_code().await, CloseCode::Away);
     drop(editor);
-    assert_eq!(server.ended().await.code(), Some(1));
+    assert_eq!(server.ended().await.0.code(), Some(1));
     assert_eq!(server.logged(&["sync-server: ", "watched"]), 1);
 }
 
@@ -102,7 +103,7 @@ async fn data_lies_under_xdg_state_home_by_default() {
     let place = Place::new();
     let mut command = sync_server();
     command.env("XDG_STATE_HOME", place.data()).arg(place.folder()).args(["--listen", "127.0.0.1:0"]);
-    let server = crate::common::Server::spawn(&mut command).await;
+    let server = Server::spawn(&mut command).await;
     assert_eq!(server.notify_created("x").await, 1);
     let folders: Vec<_> =
         fs::read_dir(place.data().join("sync-server")).unwrap().map(Result::unwrap).collect();
@@ -161,7 +162,7 @@ async fn sigterm_closes_editors_with_1001_and_exits_with_0() {
         assert_eq!(editor.close_code().await, CloseCode::Away);
         assert!(editor.message().await.is_none());
     }
-    assert_eq!(server.ended().await.code(), Some(0));
+    assert_eq!(server.ended().await.0.code(), Some(0));
     assert_eq!(place.rows().len(), 1);
 }
 
@@ -176,7 +177,7 @@ async fn sigterm_does_not_wait_for_editors_that_are_mute() {
     mute.send(request("GET", "/ws", &headers, "").as_bytes()).await.unwrap();
     assert_eq!(mute.answer("GET").await.unwrap().status, 101);
     server.terminate();
-    assert_eq!(server.ended().await.code(), Some(0));
+    assert_eq!(server.ended().await.0.code(), Some(0));
 }
 
 #[tokio::test]
@@ -223,18 +224,18 @@ async fn requests_under_way_are_answered_while_it_shuts_down() {
     for http in [&mut healthz, &mut report] {
         assert_eq!(within("the end", http.rest()).await.unwrap(), b"");
     }
-    assert_eq!(server.ended().await.code(), Some(0));
+    assert_eq!(server.ended().await.0.code(), Some(0));
     assert_eq!(place.rows().iter().map(|row| row.path.as_str()).collect::<Vec<_>>(), ["early"]);
 }
 
 #[tokio::test]
 async fn the_room_leaves_memory_when_nobody_needs_it() {
     let place = Place::new();
-    let server = place.start_with(&["--idle", "1"]).await;
-    assert_eq!(server.constructed(), 0, "nobody asked for it yet");
+    let server = place.start_drowsy().await;
+    assert_eq!(server.constructed().await, 0, "nobody asked for it yet");
     assert_eq!(server.notify_created("x").await, 1);
-    server.evicted(1).await;
+    server.asleep().await;
     assert_eq!(server.notify_created("x").await, 2);
-    eventually("it is back", || server.constructed() == 2).await;
-    server.evicted(2).await;
+    eventually("it is back", async || server.constructed().await == 2).await;
+    server.asleep().await;
 }

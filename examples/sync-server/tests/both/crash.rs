@@ -111,7 +111,7 @@ async fn one_life(place: &Place, server: Server, cycle: usize, history: &mut BTr
     // Another moment in each life.
     let enough = 20 + cycle * 7 % 40;
     let mut files = 0;
-    eventually("the reports are answered", || {
+    eventually("the reports are answered", async || {
         files += 1;
         place.write(format!("file-{cycle}-{files}"), "x");
         answered.load(Ordering::Relaxed) >= enough
@@ -179,10 +179,10 @@ async fn a_pending_alarm_fires_after_the_server_was_killed() {
     assert_eq!(place.rows().len(), 1_005, "the alarm that prunes was still pending");
 
     // Nobody asks the room for anything: only the alarm can bring it into memory.
-    let server = place.start_with(&["--idle", "1"]).await;
-    server.evicted(1).await;
-    assert_eq!(server.constructed(), 1);
-    assert_eq!(server.logged(&["deliver", "alarm"]), 1);
+    let server = place.start_drowsy().await;
+    eventually("the alarm fires", async || server.alarms().await == 1).await;
+    server.asleep().await;
+    assert_eq!((server.constructed().await, server.alarms().await), (1, 1));
     server.stop().await;
     let rows = place.rows();
     assert_eq!((rows.len(), rows[0].seq, rows[999].seq), (1_000, 6, 1_005));
@@ -200,11 +200,11 @@ async fn a_pending_alarm_fires_after_the_server_was_killed() {
 #[tokio::test]
 async fn a_server_that_is_killed_while_it_sleeps_has_everything() {
     let place = Place::new();
-    let server = place.start_with(&["--idle", "1"]).await;
+    let server = place.start_drowsy().await;
     let (mut editor, _) = Editor::join(&server).await;
     assert_eq!(server.notify_created("x").await, 1);
     assert_eq!(editor.next().await["seq"], 1);
-    server.evicted(1).await;
+    server.asleep().await;
     server.kill().await;
     assert!(!matches!(editor.message().await, Some(Ok(_))), "the connection ends without a word");
     let server = place.start().await;

@@ -1,0 +1,63 @@
+//! A WebSocket client.
+
+use super::{Server, within};
+use futures::{SinkExt, StreamExt};
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio_tungstenite::{
+    WebSocketStream, client_async,
+    tungstenite::{self, Message, protocol::frame::coding::CloseCode},
+};
+
+/// A connected editor.
+pub(crate) struct Editor {
+    socket: WebSocketStream<TcpStream>,
+}
+
+impl Editor {
+    /// Joins and gives the greeting as well.
+    pub(crate) async fn join(server: &Server) -> (Self, Value) {
+        let stream = TcpStream::connect(server.address).await.unwrap();
+        let url = format!("ws://{}/ws", server.address);
+        let (socket, response) = within("the handshake", client_async(url, stream)).await.unwrap();
+        assert_eq!(response.status(), 101);
+        let mut editor = Self { socket };
+        let hello = editor.next().await;
+        assert_eq!(hello["type"], "hello", "the greeting comes first");
+        (editor, hello)
+    }
+
+    /// The next message of any kind, or the end.
+    pub(crate) async fn message(&mut self) -> Option<Result<Message, tungstenite::Error>> {
+        within("a message", self.socket.next()).await
+    }
+
+    pub(crate) async fn text(&mut self) -> String {
+        match self.message().await {
+            Some(Ok(Message::Text(text))) => text.as_str().to_owned(),
+            other => panic!("not a text: {other:?}"),
+        }
+    }
+
+    pub(crate) async fn next(&mut self) -> Value {
+        serde_json::from_str(&self.text().await).unwrap()
+    }
+
+    pub(crate) async fn send(&mut self, message: impl Into<Message>) {
+        within("the message leaves", self.socket.send(message.into())).await.unwrap();
+    }
+
+    /// The code with which the server closes; nothing else comes before.
+    pub(crate) async fn close_code(&mut self) -> CloseCode {
+        match self.message().await {
+            Some(Ok(Message::Close(Some(frame)))) => frame.code,
+            other => panic!("no Close frame: {other:?}"),
+        }
+    }
+
+    /// Leaves politely; complete when the server has answered.
+    pub(crate) async fn leave(mut self) {
+        self.socket.close(None).await.unwrap();
+        while let Some(Ok(_)) = self.message().await {}
+    }
+}
