@@ -29,7 +29,11 @@ pub fn json<T: serde::Serialize + ?Sized>(value: &T) -> Result<Response, Error> 
 
 /// 200 with any body and a content type.
 pub fn stream(body: impl Into<Body>, content_type: &'static str) -> Response {
-    let mut response = Response::new(body.into());
+    typed(body.into(), content_type)
+}
+
+fn typed(body: Body, content_type: &'static str) -> Response {
+    let mut response = Response::new(body);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }

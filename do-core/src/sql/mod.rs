@@ -12,6 +12,7 @@ pub(crate) mod rules;
     all(feature = "workers", target_arch = "wasm32")
 ))]
 pub(crate) mod statements;
+mod typed;
 mod value;
 
 pub use params::Params;

@@ -1,4 +1,4 @@
-use super::{FromValue, Value};
+use super::{FromValue, Value, typed};
 use crate::{Error, ErrorKind};
 use serde::de::DeserializeOwned;
 
@@ -53,24 +53,14 @@ impl<'a> Row<'a> {
 
     /// The row as a type of one's own, by column name.
     ///
-    /// A blob reads as a sequence of bytes, an integer column also as `bool` nowhere: declare it as a number.
+    /// A blob reads as bytes or as a sequence of them, text also as the name of an enum's variant. An integer is no
+    /// `bool`: SQL has none.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when a field is missing or of another type.
     pub fn typed<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        let fields = self.columns.iter().cloned().zip(self.values.iter().map(to_json)).collect();
-        serde_json::from_value(serde_json::Value::Object(fields))
+        typed::read(self.columns, self.values)
             .map_err(|e| Error::new(ErrorKind::Invalid, format!("the row is not of that type: {e}")))
-    }
-}
-
-fn to_json(value: &Value) -> serde_json::Value {
-    match value {
-        Value::Null => serde_json::Value::Null,
-        Value::Integer(i) => (*i).into(),
-        Value::Real(r) => (*r).into(),
-        Value::Text(text) => text.as_str().into(),
-        Value::Blob(blob) => blob.as_slice().into(),
     }
 }
 

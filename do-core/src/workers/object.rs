@@ -68,14 +68,7 @@ impl<O: DurableObject<WorkersState>> Object<O> {
     {
         match &self.0 {
             Err(error) => Promise::reject(&thrown(error)),
-            Ok(Live { object, state }) => {
-                let handled = handler(Rc::clone(object), state.clone());
-                let inner = Rc::clone(state.inner());
-                turn::promise(state.inner(), async move {
-                    inner.opened().await;
-                    handled.await
-                })
-            }
+            Ok(Live { object, state }) => run(state, Box::pin(handler(Rc::clone(object), state.clone()))),
         }
     }
 
@@ -144,6 +137,21 @@ impl<O: DurableObject<WorkersState>> Object<O> {
             done(object.websocket_error(socket, error).await)
         })
     }
+}
+
+fn run(state: &WorkersState, handled: turn::Work) -> Promise {
+    let inner = Rc::clone(state.inner());
+    if inner.is_open() {
+        return turn::promise(&inner, handled);
+    }
+    let opening = Rc::clone(&inner);
+    turn::promise(
+        &inner,
+        Box::pin(async move {
+            opening.opened().await;
+            handled.await
+        }),
+    )
 }
 
 /// What is not thrown does not undo the writes by itself.

@@ -1,7 +1,7 @@
 //! The object's database.
 
 use super::{
-    error::{caught_sql, thrown},
+    error::caught_sql,
     ext::{Cursor, Sql},
     state::Inner,
 };
@@ -21,6 +21,9 @@ use std::{
 };
 use wasm_bindgen::{JsCast, JsValue};
 
+/// What takes a row: the columns' names, and the values.
+type Each<'a> = dyn FnMut(&[String], Vec<Value>) -> Result<ControlFlow<()>, Error> + 'a;
+
 /// The [`SqlStorage`] of a Worker's object.
 ///
 /// A table that a stopped [`for_each`](SqlStorage::for_each) was reading cannot be dropped until the platform has
@@ -38,14 +41,15 @@ impl WorkersSql {
 
     /// Runs the text and gives the rows of its last statement one by one. The rows of a cursor are read to their end
     /// or not at all: one that stays open keeps its tables from being changed (rule F9).
+    ///
+    /// Not generic, and nor is `collect`: every kind of parameters would have a copy of the machine code.
     fn run(
         &self,
         text: &str,
-        params: impl Params,
-        mut each: impl FnMut(&[String], Vec<Value>) -> Result<ControlFlow<()>, Error>,
+        params: Vec<Value>,
+        each: &mut Each<'_>,
     ) -> Result<(Vec<String>, Cursor), Error> {
         check_text(text)?;
-        let params = params.into_values();
         params.iter().try_for_each(Value::check_bind)?;
         let params: Array = params.into_iter().map(bind).collect();
         let cursor = self.raw.exec(without_trailing_blanks(text), &params).map_err(|e| caught_sql(&e))?;
@@ -69,10 +73,25 @@ impl WorkersSql {
     }
 }
 
-impl SqlStorage for WorkersSql {
-    fn exec(&self, sql: &str, params: impl Params) -> Result<Rows, Error> {
+impl WorkersSql {
+    /// Runs `body` in a transaction, which is rolled back when it gives `false`.
+    fn in_transaction(&self, body: &mut dyn FnMut() -> bool) -> Result<(), Error> {
+        let _depth = self.state.enter_transaction();
+        // Moved in as one value: a closure that captures a plain `&mut` is not unwind-safe.
+        let mut body = AssertUnwindSafe(body);
+        let run = self.state.storage.transaction(&mut move || {
+            let body = &mut body;
+            match (**body)() {
+                true => Ok(JsValue::UNDEFINED),
+                false => Err(JsValue::NULL),
+            }
+        });
+        run.map(drop).map_err(|e| caught_sql(&e))
+    }
+
+    fn collect(&self, sql: &str, params: Vec<Value>) -> Result<Rows, Error> {
         let (mut rows, mut bytes) = (Vec::new(), 0_usize);
-        let (columns, cursor) = self.run(sql, params, |_, row| {
+        let (columns, cursor) = self.run(sql, params, &mut |_, row| {
             bytes = bytes.saturating_add(row.iter().map(kept_bytes).sum());
             if bytes > limits::SQL_RESULT_BYTES {
                 return Err(too_large_result());
@@ -82,6 +101,12 @@ impl SqlStorage for WorkersSql {
         })?;
         Ok(Rows::new(columns, rows, count(cursor.rows_read()), count(cursor.rows_written())))
     }
+}
+
+impl SqlStorage for WorkersSql {
+    fn exec(&self, sql: &str, params: impl Params) -> Result<Rows, Error> {
+        self.collect(sql, params.into_values())
+    }
 
     fn for_each(
         &self,
@@ -89,33 +114,23 @@ impl SqlStorage for WorkersSql {
         params: impl Params,
         mut each: impl FnMut(Row<'_>) -> Result<ControlFlow<()>, Error>,
     ) -> Result<(), Error> {
-        self.run(sql, params, |columns, row| each(Row::new(columns, &row))).map(drop)
+        self.run(sql, params.into_values(), &mut |columns, row| each(Row::new(columns, &row))).map(drop)
     }
 
     fn transaction<T>(&self, body: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         let (mut body, mut outcome) = (Some(body), None);
-        // Asserted as one value and taken apart inside: a closure that captures the parts would not be unwind-safe.
-        let mut parts = AssertUnwindSafe((&mut body, &mut outcome));
-        let _depth = self.state.enter_transaction();
-        let run = self.state.storage.transaction(&mut move || {
-            let parts = &mut parts;
-            let (body, outcome) = &mut **parts;
-            let Some(body) = body.take() else { return Ok(JsValue::UNDEFINED) };
+        let run = self.in_transaction(&mut || {
+            let Some(body) = body.take() else { return true };
             // A panic must not pass through JavaScript, which would keep only its text: it goes on behind it.
-            let result = catch_unwind(AssertUnwindSafe(body));
-            let thrown = match &result {
-                Ok(Ok(_)) => Ok(JsValue::UNDEFINED),
-                Ok(Err(_)) | Err(_) => Err(thrown(&Error::new(ErrorKind::Application, "rolled back"))),
-            };
-            **outcome = Some(result);
-            thrown
+            let result = outcome.insert(catch_unwind(AssertUnwindSafe(body)));
+            matches!(result, Ok(Ok(_)))
         });
         match (outcome, run) {
             (Some(Err(panic)), _) => resume_unwind(panic),
             (Some(Ok(Err(failure))), _) => Err(failure),
-            (Some(Ok(Ok(value))), Ok(_)) => Ok(value),
-            (_, Err(exception)) => Err(caught_sql(&exception).into()),
-            (None, Ok(_)) => Err(Error::new(ErrorKind::Platform, "the transaction did not run").into()),
+            (Some(Ok(Ok(value))), Ok(())) => Ok(value),
+            (_, Err(error)) => Err(error.into()),
+            (None, Ok(())) => Err(Error::new(ErrorKind::Platform, "the transaction did not run").into()),
         }
     }
 

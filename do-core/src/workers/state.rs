@@ -138,10 +138,15 @@ impl Inner {
         js
     }
 
-    /// Completes when the gates that `new` closed are open.
+    /// Whether the gates that `new` closed are open.
+    pub(super) fn is_open(&self) -> bool {
+        self.opening.gates.get() == 0
+    }
+
+    /// Completes when they are.
     pub(super) async fn opened(&self) {
         poll_fn(|cx| {
-            if self.opening.gates.get() == 0 {
+            if self.is_open() {
                 return Poll::Ready(());
             }
             self.opening.waiting.borrow_mut().push(cx.waker().clone());
@@ -265,10 +270,11 @@ impl ObjectState for WorkersState {
 
     fn wait_until(&self, work: impl Future<Output = ()> + 'static) {
         let inner = self.inner();
-        let work = turn::promise(inner, async move {
+        let work = async move {
             work.await;
             Ok(JsValue::UNDEFINED)
-        });
+        };
+        let work = turn::promise(inner, Box::pin(work));
         if let Err(exception) = inner.context.wait_until(&work) {
             tracing::warn!(object = ?self.id(), error = %caught(&exception), "wait_until: the work is not waited for");
         }
@@ -282,15 +288,14 @@ impl ObjectState for WorkersState {
         let slot = Rc::new(Cell::new(None));
         let (filled, opening) = (Rc::clone(&slot), OpeningGate::close(self.inner()));
         let inner = Rc::clone(self.inner());
-        let blocked = self.inner().block(move || {
-            turn::promise(&inner, async move {
-                filled.set(Some(work.await.map_err(reset_by)?));
-                if let Some(opening) = opening {
-                    opening.open();
-                }
-                Ok(JsValue::UNDEFINED)
-            })
+        let work: turn::Work = Box::pin(async move {
+            filled.set(Some(work.await.map_err(reset_by)?));
+            if let Some(opening) = opening {
+                opening.open();
+            }
+            Ok(JsValue::UNDEFINED)
         });
+        let blocked = self.inner().block(move || turn::promise(&inner, work));
         async move {
             let Some(blocked) = blocked else {
                 let closed = "block_concurrency_while can only be used inside the object's own handlers";

@@ -16,8 +16,11 @@ use wasm_bindgen_futures::future_to_promise;
 /// One turn is one poll: between two of them the time stands still, and other handlers of the object run.
 struct Turns {
     state: Rc<Inner>,
-    work: Pin<Box<dyn Future<Output = Result<JsValue, JsValue>>>>,
+    work: Work,
 }
+
+/// A future of the object. Boxed, so that what runs it is there once and not for each handler.
+pub(super) type Work = Pin<Box<dyn Future<Output = Result<JsValue, JsValue>>>>;
 
 impl Future for Turns {
     type Output = Result<JsValue, JsValue>;
@@ -37,11 +40,8 @@ impl Future for Turns {
 }
 
 /// Runs `work` in turns of the object; what it gives is what the platform gets.
-pub(super) fn promise(
-    state: &Rc<Inner>,
-    work: impl Future<Output = Result<JsValue, JsValue>> + 'static,
-) -> Promise {
-    future_to_promise(AssertUnwindSafe(Turns { state: Rc::clone(state), work: Box::pin(work) }))
+pub(super) fn promise(state: &Rc<Inner>, work: Work) -> Promise {
+    future_to_promise(AssertUnwindSafe(Turns { state: Rc::clone(state), work }))
 }
 
 /// The error of code that panicked.
