@@ -16,17 +16,22 @@ const CONTRACT: &str = "do-core/tests/worker";
 /// The Workers: the variable that names the folder, the crate, the kind of panic, and whether it is a test build.
 const WORKERS: [(&str, &str, Panic, bool); 4] = [
     ("DO_WORKER_CONTRACT", CONTRACT, Panic::Unwind, true),
-    ("DO_WORKER_SYNC", DEFAULT_CRATE, Panic::Unwind, false),
+    (SYNC, DEFAULT_CRATE, Panic::Unwind, false),
     ("DO_WORKER_CONTRACT_ABORT", CONTRACT, Panic::Abort, true),
-    ("DO_WORKER_SYNC_ABORT", DEFAULT_CRATE, Panic::Abort, false),
+    (SYNC_ABORT, DEFAULT_CRATE, Panic::Abort, false),
 ];
 
-/// The tests, as arguments of `cargo test`.
-const TESTS: [&[&str]; 3] = [
-    &["--package", "do-core", "--features", "tokio,testing", "--test", "contract"],
-    &["--package", "sync-server", "--test", "worker"],
-    &["--package", "sync-server", "--test", "browser"],
+/// The tests, as arguments of `cargo test`, and which of the two sync servers they speak with.
+const TESTS: [(&[&str], Panic); 4] = [
+    (&["--package", "do-core", "--features", "tokio,testing", "--test", "contract"], Panic::Unwind),
+    (&["--package", "sync-server", "--test", "worker"], Panic::Unwind),
+    (&["--package", "sync-server", "--test", "worker"], Panic::Abort),
+    (&["--package", "sync-server", "--test", "browser"], Panic::Unwind),
 ];
+/// The sync server that the tests speak with.
+const SYNC: &str = "DO_WORKER_SYNC";
+/// The same, built so that panics abort.
+const SYNC_ABORT: &str = "DO_WORKER_SYNC_ABORT";
 
 /// Builds and tests.
 ///
@@ -42,11 +47,14 @@ pub(crate) fn test(workspace: &Workspace) -> Outcome {
         variables.push((variable, build::build(workspace, &plan)?.folder));
     }
     variables.push(("BROWSER_ARTIFACTS", workspace.scratch("browser-worker")?));
-    for arguments in TESTS {
-        run(workspace
-            .cargo(&["test"])
-            .args(arguments)
-            .envs(variables.iter().map(|(name, value)| (name, value))))?;
+    for (arguments, panic) in TESTS {
+        let mut test = workspace.cargo(&["test"]);
+        test.args(arguments).envs(variables.iter().map(|(name, value)| (name, value)));
+        let abort = variables.iter().find(|(name, _)| *name == SYNC_ABORT);
+        if let (Panic::Abort, Some((_, folder))) = (panic, abort) {
+            test.env(SYNC, folder);
+        }
+        run(&mut test)?;
     }
     Ok(())
 }
