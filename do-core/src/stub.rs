@@ -67,12 +67,29 @@ pub trait Stub: Clone + Send + Sync + 'static {
         limit: Duration,
         request: Request,
     ) -> impl Future<Output = Result<Response, Error>> + Send + use<Self> {
-        let (call, timer) = (self.fetch(request), self.delay(limit));
+        let call = self.within(limit, self.fetch(request));
+        async move { call.await? }
+    }
+
+    /// What `work` gives, unless it takes longer than `limit`: for anything that a caller without an object waits
+    /// for, such as the body of a client that sends slowly.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Deadline`]; then `work` was dropped.
+    fn within<F>(
+        &self,
+        limit: Duration,
+        work: F,
+    ) -> impl Future<Output = Result<F::Output, Error>> + Send + use<Self, F>
+    where
+        F: Future + Send,
+    {
+        let timer = self.delay(limit);
         async move {
-            let (mut call, mut timer) = (pin!(call), pin!(timer));
+            let (mut work, mut timer) = (pin!(work), pin!(timer));
             poll_fn(move |cx| {
-                if let Poll::Ready(result) = call.as_mut().poll(cx) {
-                    return Poll::Ready(result);
+                if let Poll::Ready(value) = work.as_mut().poll(cx) {
+                    return Poll::Ready(Ok(value));
                 }
                 let late = || Err(Error::new(ErrorKind::Deadline, format!("no answer within {limit:?}")));
                 timer.as_mut().poll(cx).map(|()| late())

@@ -19,6 +19,9 @@ const LOOPBACK: &str = "LOOPBACK";
 /// The room answers in milliseconds; a client is not left without an answer when it does not.
 const DEADLINE: Duration = Duration::from_secs(30);
 
+/// How long the body of a report may take to arrive.
+const BODY_TIME: Duration = Duration::from_secs(60);
+
 /// The answer to a request that does not reach the room. Boxed, because it is rare and large.
 type Refused = Box<Response>;
 
@@ -97,10 +100,16 @@ async fn checked_report<E: Env>(request: Request, env: &E, phase: Phase) -> Resu
         return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the Content-Type is not application/json"));
     }
     let (head, body) = request.into_parts();
-    match report::read(&head.headers, body).await {
-        Ok(body) => Ok(http::Request::from_parts(head, body.into())),
-        Err(report::Unread::TooLong) => Err(Box::new(room::too_large())),
-        Err(report::Unread::Ended) => Err(refuse(StatusCode::BAD_REQUEST, "the body ended early")),
+    let clock = room_of(env).map_err(|error| Box::new(failed(&error)))?;
+    match clock.within(BODY_TIME, report::read(&head.headers, body)).await {
+        Ok(Ok(body)) => Ok(http::Request::from_parts(head, body.into())),
+        Ok(Err(report::Unread::TooLong)) => Err(Box::new(room::too_large())),
+        Ok(Err(report::Unread::Ended)) => Err(refuse(StatusCode::BAD_REQUEST, "the body ended early")),
+        Err(_) => {
+            let mut late = refuse(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time");
+            late.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            Err(late)
+        }
     }
 }
 
@@ -139,16 +148,16 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
+fn room_of<E: Env>(env: &E) -> Result<<E::Namespace as Namespace>::Stub, Error> {
+    env.namespace(BINDING)?.named(env.var(ROOM).unwrap_or_else(|_| DEFAULT_ROOM.to_owned()))
+}
+
 async fn ask_room<E: Env>(env: &E, request: Request) -> Response {
-    let name = env.var(ROOM).unwrap_or_else(|_| DEFAULT_ROOM.to_owned());
-    let stub = match env.namespace(BINDING).and_then(|rooms| rooms.named(name)) {
-        Ok(stub) => stub,
-        Err(error) => return failed(&error),
+    let answer = match room_of(env) {
+        Ok(room) => room.fetch_within(DEADLINE, request).await,
+        Err(error) => Err(error),
     };
-    match stub.fetch_within(DEADLINE, request).await {
-        Ok(response) => response,
-        Err(error) => failed(&error),
-    }
+    answer.unwrap_or_else(|error| failed(&error))
 }
 
 /// The answer when the room gave none. The reason is for the log, not for the client.

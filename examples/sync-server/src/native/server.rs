@@ -5,12 +5,11 @@ use super::{
     forward, paths, signal,
     watch::{ChangeKind, RawChange, WatchError, Watcher},
 };
-use crate::{Change, Phase, SyncRoom, answer, change, notify_requests, route_in};
+use crate::{Change, Phase, SyncRoom, change, notify_requests, route_in};
 use do_core::{
-    Error, ErrorKind, Failure, Namespace, Response, Stub, limits,
+    Error, ErrorKind, Namespace, Stub, limits,
     tokio::{Host, HostEnv, HostStub},
 };
-use http::{HeaderValue, StatusCode, header};
 use sha2::{Digest, Sha256};
 use std::{
     io::{self, Write},
@@ -22,10 +21,6 @@ use tokio::net::TcpListener;
 
 /// How long requests under way may take when the server ends.
 const GRACE: Duration = Duration::from_secs(10);
-
-/// How long a request may take, its body included. The room answers within half of it, so what takes longer is a
-/// client that does not send what it announced.
-const REQUEST_TIME: Duration = Duration::from_secs(60);
 
 /// The server's room is one object, so one thread runs all of it.
 const SHARDS: usize = 1;
@@ -70,7 +65,7 @@ pub async fn run(args: Args) -> Result<(), Fault> {
         .map_err(io::Error::other)??;
     host.serve(listener, async |request, env: HostEnv| {
         let phase = if env.is_shutting_down() { Phase::Draining } else { Phase::Serving };
-        in_time(route_in(request, env, phase)).await
+        route_in(request, env, phase).await
     });
     writeln!(io::stdout(), "listening on http://{address}").map_err(Fault::Output)?;
     let room = host.namespace("SYNC_ROOM")?.named(name)?;
@@ -80,15 +75,6 @@ pub async fn run(args: Args) -> Result<(), Fault> {
     };
     host.shutdown(GRACE).await?;
     Ok(result?)
-}
-
-/// What `answer` gives, or 408 when it takes longer than [`REQUEST_TIME`].
-async fn in_time(answer: impl Future<Output = Result<Response, Failure>>) -> Result<Response, Failure> {
-    tokio::time::timeout(REQUEST_TIME, answer).await.unwrap_or_else(|_| {
-        let mut late = answer::error(StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time");
-        late.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-        Ok(late)
-    })
 }
 
 /// The canonical path; where that is too long for the name of an object, its beginning and a digest.
@@ -145,17 +131,6 @@ mod tests {
         let name = room_name(Path::new(&long));
         assert!(name.len() <= limits::OBJECT_NAME_BYTES && name.starts_with("/éé"), "{}", name.len());
         assert_ne!(name, room_name(Path::new(&other)));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_request_that_never_arrives_is_answered_with_408() {
-        let late = in_time(std::future::pending()).await.unwrap();
-        assert_eq!(
-            (late.status().as_u16(), &late.headers()["connection"]),
-            (408, &HeaderValue::from_static("close"))
-        );
-        let other = in_time(async { Ok(answer::error(StatusCode::IM_A_TEAPOT, "in time")) }).await.unwrap();
-        assert_eq!(other.status(), 418);
     }
 
     #[test]

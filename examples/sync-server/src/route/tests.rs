@@ -4,6 +4,7 @@ use do_core::{ObjectId, Secret};
 use std::{
     future,
     sync::{Arc, Mutex},
+    task::Poll,
 };
 
 /// A host of which only the room's answer matters.
@@ -13,6 +14,8 @@ struct Fake {
     room: Option<&'static str>,
     /// What the room's stub fails with.
     fault: Option<ErrorKind>,
+    /// Every wait is over at once.
+    hasty: bool,
     /// Which rooms were asked, for which path, with which body.
     asked: Arc<Mutex<Vec<(String, String, usize)>>>,
 }
@@ -80,7 +83,8 @@ impl Stub for FakeStub {
     }
 
     fn delay(&self, _: Duration) -> impl Future<Output = ()> + Send + use<> {
-        future::pending()
+        let over = self.host.hasty;
+        future::poll_fn(move |_| if over { Poll::Ready(()) } else { Poll::Pending })
     }
 }
 
@@ -255,4 +259,14 @@ fn what_the_room_fails_with_becomes_a_status_and_stays_inside() {
         assert_eq!(answer.header("retry-after"), if kind == ErrorKind::Overloaded { "1" } else { "" });
         ask(&host, handshake(), "").error(status);
     }
+}
+
+#[test]
+fn a_report_whose_body_never_arrives_is_408() {
+    let (_open, body) = Body::channel(1);
+    let host = Fake { hasty: true, ..Fake::default() };
+    let answer = ask(&host, report(), body);
+    answer.error(408);
+    assert_eq!(answer.header("connection"), "close");
+    assert!(host.asked.lock().unwrap().is_empty());
 }

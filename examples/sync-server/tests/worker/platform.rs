@@ -9,7 +9,6 @@
 //! | no `Host`, or an empty one | 403 on loopback, but `/` and `/healthz` answer | 400 |
 //! | a request line that is none; an address over 64 KiB | 400; 414 | the same, with a text |
 //! | a head of more than 100 lines; of 1 MB | 431; 431 | taken; 431, with a text |
-//! | a body that never arrives | 408 after 60 s | no limit of its own |
 //! | `/ws` without an upgrade, or with another version | 426, `Upgrade` | 426; answers have no `Upgrade` header |
 //! | an upgrade of another version, or without a key | 426 or 400, JSON | 426 or 400, a text |
 //! | an upgrade without `Connection`, or with a key that is none | 400 | 101 |
