@@ -1,11 +1,46 @@
 //! The adapter for Cloudflare Workers: the traits of this crate over the platform's own objects.
 //!
-//! A Worker is a `cdylib` whose objects and entry are exported:
+//! # A Worker
+//! A library with two lines beside its objects:
 //!
 //! ```ignore
-//! do_core::export!(ChatRoom = Room<_>);   // the class that wrangler.toml binds
+//! do_core::export!(ChatRoom = Chat<_>);   // the class that wrangler.toml binds
 //! do_core::export!(fetch = route);        // what answers requests from outside
 //! ```
+//!
+//! Its `Cargo.toml` says what it is built as, and on which target it wants which host:
+//!
+//! ```toml
+//! [lib]
+//! crate-type = ["cdylib", "rlib"]
+//!
+//! [target.'cfg(target_arch = "wasm32")'.dependencies]
+//! do-core = { version = "0.1", features = ["workers"] }
+//! ```
+//!
+//! Its `wrangler.toml` binds the classes, each also named as one with SQLite:
+//!
+//! ```toml
+//! name = "chat"
+//! main = "build/index.js"
+//! compatibility_date = "2026-11-17"
+//!
+//! [build]
+//! command = "cargo install -q worker-build@^0.8 && worker-build --release"
+//!
+//! [[durable_objects.bindings]]
+//! name = "CHAT"
+//! class_name = "ChatRoom"
+//!
+//! [[migrations]]
+//! tag = "v1"
+//! new_sqlite_classes = ["ChatRoom"]
+//! ```
+//!
+//! `npx wrangler dev` serves it, `npx wrangler deploy` puts it on Cloudflare's network. With a nightly Rust and its
+//! component `rust-src`, `worker-build --release --panic-unwind` builds the recommended way (see Panics). What handlers
+//! and this crate log with `tracing` at the levels `WARN` and `ERROR` goes to the Worker's console, unless a subscriber
+//! was set before.
 //!
 //! Calls of the platform that throw become errors: none leaves a request without an answer. Bodies pass through as
 //! the streams they are, and enter this program's memory only when they are read.
