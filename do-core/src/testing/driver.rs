@@ -1,4 +1,7 @@
-use super::case::{Fault, Outcome};
+use super::{
+    case::{Fault, Outcome},
+    exchange::{Exchange, Head, Notices},
+};
 use crate::Message;
 use std::time::Duration;
 
@@ -10,12 +13,21 @@ pub trait Driver {
     /// A WebSocket of this host.
     type Client: Client;
 
+    /// A request of this host.
+    type Exchange: Exchange;
+
     /// One POST over a connection of its own: status and body. It is on its way when the future is first polled.
     ///
     /// # Errors
     /// No answer came, or none within the driver's time limit, which is real time and far beyond what an answer
     /// takes: on Workers, a panic is a request without an answer.
     async fn post(&self, path: &str, body: Vec<u8>) -> Result<(u16, Vec<u8>), Fault>;
+
+    /// Begins a request, whose address is a path. Its head is on its way when this is done.
+    ///
+    /// # Errors
+    /// There is no connection.
+    async fn begin(&self, head: Head) -> Result<Self::Exchange, Fault>;
 
     /// Opens a WebSocket, or gives the status and the body of the refusal.
     ///
@@ -47,6 +59,9 @@ pub trait Driver {
 
     /// What a panic costs here.
     fn panic_cost(&self) -> PanicCost;
+
+    /// When a client that closes is noticed here.
+    fn notices(&self) -> Notices;
 }
 
 /// What a panic in one object costs.

@@ -2,12 +2,14 @@
 //!
 //! A case has two halves. The object half is the [`Probe`], a class generic over its state that runs the steps
 //! which requests and messages bring as JSON; [`route`] leads to it and is the entry on every host. The driver half
-//! is one of [`cases`], which sees a host only through a [`Driver`]: requests, WebSockets, time, eviction, a crash.
+//! is one of [`cases`], which sees a host only through a [`Driver`]: requests, their bodies, WebSockets, time, eviction, a crash.
 //! No closure crosses from one half to the other, so the same source runs over native threads and inside a Worker.
 
+mod bodies;
 mod case;
 mod cases;
 mod driver;
+mod exchange;
 mod lab;
 mod probe;
 mod route;
@@ -20,6 +22,7 @@ mod thrown;
 pub use case::{Case, Fault, Needs, Outcome, Run};
 pub use cases::cases;
 pub use driver::{Client, Driver, Opened, PanicCost, Received};
+pub use exchange::{Exchange, Head, Leave, Notices, Piece};
 pub use lab::Lab;
 pub use probe::Probe;
 pub use route::route;

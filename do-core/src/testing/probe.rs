@@ -1,4 +1,9 @@
-use super::{run::At, step::Step, tasks::Local};
+use super::{
+    bodies::{Web, steps_in},
+    run::At,
+    step::Step,
+    tasks::Local,
+};
 use crate::{
     AlarmInfo, Body, BodySender, Close, DurableObject, Error, Failure, Message, ObjectState, Request,
     Response, Socket, SocketOf, SqlExt, SqlStorage, Tag, Upgrade, reply,
@@ -14,6 +19,8 @@ use std::{
 pub(super) const MOST: usize = 1 << 20;
 
 /// The object under test: each request brings the steps that it runs, and what each step gave is the answer.
+///
+/// Steps that use the body of their request are in its query instead, as `steps`.
 ///
 /// A request for a WebSocket is accepted with what its query says: any number of `tag`, `attach` (a text),
 /// `protocol`, and `steps` to run with the new socket at hand. A message that is a JSON array is steps too, and
@@ -106,8 +113,16 @@ impl<S: ObjectState> DurableObject<S> for Probe<S> {
         if Upgrade::of(&request) != Upgrade::None {
             return self.0.accept(&request).await;
         }
-        let steps = request.into_body().json(MOST).await?;
-        let values = self.0.steps(steps, At::nothing()).await?;
+        let (head, body) = request.into_parts();
+        let (steps, body) = match steps_in(head.uri.query())? {
+            Some(steps) => (steps, body),
+            None => (body.json(MOST).await?, Body::empty()),
+        };
+        let web = Rc::new(Web::new(head.headers, body));
+        let values = self.0.steps(steps, At::web(&web)).await?;
+        if let Some(response) = web.answer() {
+            return Ok(response);
+        }
         match self.0.body.borrow_mut().take() {
             Some(body) => Ok(reply::stream(body, "text/plain")),
             None => Ok(reply::json(&values)?),

@@ -1,6 +1,7 @@
 //! How the probe runs its steps.
 
 use super::{
+    bodies::Web,
     probe::{Inner, MOST, Steps, make_tables},
     step::{Cell as SqlCell, Step},
     tasks::{both, give_way, now_or_never},
@@ -19,29 +20,34 @@ use std::{cell::RefCell, future::poll_fn, rc::Rc, task::Poll, task::Waker, time:
 #[error("the probe was told to fail")]
 struct ProbeError;
 
-/// What steps have at hand: the socket whose event runs them, and the message.
+/// What steps have at hand: the socket whose event runs them, and the message, or the bodies of their request.
 pub(super) struct At<S: ObjectState> {
     pub(super) socket: Option<SocketOf<S>>,
     pub(super) message: Option<Message>,
+    pub(super) web: Rc<Web>,
 }
 
 impl<S: ObjectState> At<S> {
     pub(super) fn nothing() -> Self {
-        Self { socket: None, message: None }
+        Self { socket: None, message: None, web: Rc::default() }
     }
 
     pub(super) fn socket(socket: SocketOf<S>) -> Self {
-        Self { socket: Some(socket), message: None }
+        Self { socket: Some(socket), ..Self::nothing() }
     }
 
     pub(super) fn message(socket: SocketOf<S>, message: Message) -> Self {
-        Self { socket: Some(socket), message: Some(message) }
+        Self { message: Some(message), ..Self::socket(socket) }
+    }
+
+    pub(super) fn web(web: &Rc<Web>) -> Self {
+        Self { web: Rc::clone(web), ..Self::nothing() }
     }
 }
 
 impl<S: ObjectState> Clone for At<S> {
     fn clone(&self) -> Self {
-        Self { socket: self.socket.clone(), message: self.message.clone() }
+        Self { socket: self.socket.clone(), message: self.message.clone(), web: Rc::clone(&self.web) }
     }
 }
 
@@ -106,6 +112,7 @@ impl<S: ObjectState> Inner<S> {
                 Ok(values) => json!({ "ok": values }),
                 Err(failure) => json!({ "error": Thrown::from(&Error::from(failure)) }),
             },
+            Step::Body(step) => self.body_step(&step, at).await?,
             Step::Call(name, steps) => {
                 let answer = self.call(&name, &steps)?.await?;
                 answer.into_body().json(MOST).await?
@@ -177,7 +184,7 @@ impl<S: ObjectState> Inner<S> {
         Ok(Value::Null)
     }
 
-    fn call(
+    pub(super) fn call(
         &self,
         name: &str,
         steps: &[Step],
@@ -196,7 +203,7 @@ impl<S: ObjectState> Inner<S> {
         Ok(json!(at))
     }
 
-    fn note(&self, line: &str) -> Result<Value, Failure> {
+    pub(super) fn note(&self, line: &str) -> Result<Value, Failure> {
         self.state.sql().exec("INSERT INTO log VALUES (?, ?)", (self.state.now(), line))?;
         Ok(Value::Null)
     }

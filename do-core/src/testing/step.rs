@@ -81,6 +81,8 @@ pub(super) enum Step {
     Open,
     Chunk(String),
     Close,
+    /// Over the bodies of the request and of its answer.
+    Body(BodyStep),
     /// A request to another object of the class: waits for the answer.
     Call(String, Vec<Step>),
     /// The same without waiting.
@@ -102,6 +104,46 @@ pub(super) enum Step {
     AutoResponse(Option<(String, String)>),
     /// When the host last answered each by itself.
     AutoResponsesAt(Who),
+}
+
+/// What to do with the bodies of the request that brought the steps. Those that set something of the answer replace what
+/// the steps gave.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum BodyStep {
+    /// Answers with the body at hand, untouched.
+    Echo,
+    /// How many bytes the body at hand has.
+    Count,
+    /// Notes that, or the kind of the error that it ended with.
+    NoteCount,
+    /// The text of its next chunk alone.
+    First,
+    /// The text of all that is left of it.
+    Whole,
+    /// Drops it.
+    Drop,
+    /// Makes the body of another object's answer the one at hand, and gives its status.
+    Take(String, Vec<Step>),
+    /// Answers with the answer of another object as it is.
+    Pass(String, Vec<Step>),
+    /// Answers with a body that stays open and holds so many bytes.
+    Channel(usize),
+    /// Notes when the reader of the open body is gone.
+    NoteClosed,
+    /// Writes to the open body: `"sent"`, `"full"` or `"closed"`.
+    Write(String),
+    /// Writes chunks of this size until one is not taken: how many bytes were, and what became of the last.
+    Fill(usize),
+    /// Bytes of the open body that were not taken yet.
+    Queued,
+    IsClosed,
+    /// Answers with a text, a status, one more header.
+    Text(String),
+    Status(u16),
+    Header(String, String),
+    /// The values of a header of the request.
+    Told(String),
 }
 
 /// Which sockets a step means.

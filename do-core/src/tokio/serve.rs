@@ -2,6 +2,7 @@
 
 use super::{host::Host, namespace::HostEnv};
 use crate::{Body, Error, Failure, Request, Response, reply};
+use http::{StatusCode, header};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::{
@@ -56,6 +57,10 @@ impl Host {
     /// Serves HTTP/1.1 on a listener, from now on until the host ends, on the runtime of the caller. `route`
     /// answers each request, as the entry of a Worker does; its failures become responses by [`reply::error`].
     ///
+    /// A client that ends its side of the connection counts as gone, and the open body of its response as closed, at
+    /// once: Workers notices only with the next write (rule B17). So a client must keep its side open until it has read
+    /// everything.
+    ///
     /// Options of accepted sockets, such as buffer sizes, are set on the listener, from which they inherit them.
     /// For TLS, HTTP/2 or middleware, mount [`service`](super::HostNamespace::service) in a server of your own.
     ///
@@ -103,11 +108,11 @@ where
     let _ = stream.set_nodelay(true); // events are small and wanted at once
     let service = service_fn(async |request: http::Request<Incoming>| {
         let answer = route(request.map(Body::from_http), env.clone()).await;
-        Ok::<_, Infallible>(answer.unwrap_or_else(|failure| {
+        Ok::<_, Infallible>(sendable(answer.unwrap_or_else(|failure| {
             let error = Error::from(failure);
             tracing::debug!(%error, "a request failed");
             reply::error(&error)
-        }))
+        })))
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -124,6 +129,22 @@ where
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended");
+    }
+}
+
+/// The response as HTTP can send it, which is the same on Workers: no body with 204, 205 and 304, and instead of a status
+/// that ends no exchange, or of a 101 that switches to nothing, what any other fault of the code gives.
+pub(super) fn sendable(response: Response) -> Response {
+    match response.status().as_u16() {
+        101 if response.headers().contains_key(header::UPGRADE) => response,
+        204 | 205 | 304 => response.map(|_| Body::empty()),
+        200..=599 => response,
+        status => {
+            tracing::error!(status, "a response cannot be sent");
+            let mut response = reply::text("internal error");
+            *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+            response
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-use super::namespace::HostNamespace;
+use super::{namespace::HostNamespace, serve::sendable};
 use crate::{Body, Error, Namespace, ObjectName, Response, Stub, reply};
 use bytes::Bytes;
 use http::Request;
@@ -58,7 +58,7 @@ where
                 Ok(call) => call.await,
                 Err(error) => Err(error),
             };
-            Ok(result.unwrap_or_else(|error| reply::error(&error)))
+            Ok(sendable(result.unwrap_or_else(|error| reply::error(&error))))
         })
     }
 }

@@ -10,6 +10,7 @@
 //! too.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a case fails by a panic of the runner too
 
+mod exchange;
 mod native;
 mod report;
 mod runner;

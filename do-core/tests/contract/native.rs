@@ -1,9 +1,9 @@
 //! The tokio host behind real sockets, with a clock that stands still until a case moves it.
 
-use crate::{runner::Kind, web};
+use crate::{exchange::Http, runner::Kind, web};
 use do_core::{
     Env, Namespace, ObjectName, Timestamp, limits,
-    testing::{Driver, Fault, Opened, Outcome, PanicCost, Probe, route},
+    testing::{Driver, Fault, Head, Notices, Opened, Outcome, PanicCost, Probe, route},
     tokio::{Clock, Host, ManualClock},
 };
 use std::{net::SocketAddr, sync::Mutex, time::Duration};
@@ -93,9 +93,14 @@ impl Native {
 
 impl Driver for Native {
     type Client = web::Socket;
+    type Exchange = Http;
 
     async fn post(&self, path: &str, body: Vec<u8>) -> Result<(u16, Vec<u8>), Fault> {
         web::post(self.address(), path, body).await
+    }
+
+    async fn begin(&self, head: Head) -> Result<Http, Fault> {
+        Http::begin(self.address(), head).await
     }
 
     async fn open(&self, path: &str) -> Result<Opened<web::Socket>, Fault> {
@@ -132,5 +137,9 @@ impl Driver for Native {
 
     fn panic_cost(&self) -> PanicCost {
         PanicCost::Object
+    }
+
+    fn notices(&self) -> Notices {
+        Notices::AtOnce
     }
 }

@@ -16,14 +16,20 @@ use tokio::{
 };
 
 /// For one answer. On Workers a panic is a request without one.
-const ANSWER_TIME: Duration = Duration::from_secs(20);
+pub(crate) const ANSWER_TIME: Duration = Duration::from_secs(20);
 /// For one message or Close: less than the 10 s after which a host gives up.
-const HEAR_TIME: Duration = Duration::from_secs(6);
+pub(crate) const HEAR_TIME: Duration = Duration::from_secs(6);
 /// Longest message that is taken, in bytes.
 const MOST: u64 = 64 << 20;
 
-async fn within<T>(limit: Duration, what: &str, it: impl Future<Output = T>) -> Result<T, Fault> {
+pub(crate) async fn within<T>(limit: Duration, what: &str, it: impl Future<Output = T>) -> Result<T, Fault> {
     timeout(limit, it).await.map_err(|_| Fault::new(format!("{what}: nothing within {limit:?}")))
+}
+
+/// Whether that is the end of the connection.
+pub(crate) fn ended(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
 }
 
 /// One POST: status and body.
@@ -195,10 +201,6 @@ impl Client for Socket {
     }
 
     async fn receive(&mut self) -> Result<Received, Fault> {
-        let ended = |error: &io::Error| {
-            use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
-            matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
-        };
         let arrival = async {
             // The end of the connection is no fault between frames.
             match tokio::io::AsyncBufReadExt::fill_buf(&mut self.stream).await {

@@ -1,7 +1,7 @@
 //! workerd with the contract's Worker: a process that cases share, or one of their own, in real time.
 
-use crate::{runner::Kind, web};
-use do_core::testing::{Driver, Fault, Opened, Outcome, PanicCost};
+use crate::{exchange::Http, runner::Kind, web};
+use do_core::testing::{Driver, Fault, Head, Notices, Opened, Outcome, PanicCost};
 use serde::Deserialize;
 use std::{
     env,
@@ -217,9 +217,14 @@ impl Remote {
 
 impl Driver for Remote {
     type Client = web::Socket;
+    type Exchange = Http;
 
     async fn post(&self, path: &str, body: Vec<u8>) -> Result<(u16, Vec<u8>), Fault> {
         web::post(self.address()?, path, body).await
+    }
+
+    async fn begin(&self, head: Head) -> Result<Http, Fault> {
+        Http::begin(self.address()?, head).await
     }
 
     async fn open(&self, path: &str) -> Result<Opened<web::Socket>, Fault> {
@@ -255,5 +260,9 @@ impl Driver for Remote {
 
     fn panic_cost(&self) -> PanicCost {
         self.home.workerd.cost
+    }
+
+    fn notices(&self) -> Notices {
+        Notices::AtWrite
     }
 }

@@ -1,6 +1,7 @@
 //! The cases, a file for each section of the contract.
 
 mod alarms;
+mod bodies;
 mod closing;
 mod gates;
 mod hibernation;
@@ -17,6 +18,7 @@ pub fn cases<D: Driver>() -> Vec<Case<D>> {
     let areas = [
         identity::cases(),
         lifecycle::cases(),
+        bodies::cases(),
         gates::cases(),
         sockets::cases(),
         closing::cases(),

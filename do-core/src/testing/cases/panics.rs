@@ -24,6 +24,14 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
             Box::pin(costs_all(lab))
         })
         .panics(PanicCost::Isolate),
+        Case::new("panic of another object leaves init before requests where panics unwind", |lab| {
+            Box::pin(init_first(lab))
+        })
+        .panics(PanicCost::Object),
+        Case::new("panic of another object leaves init before requests where panics abort", |lab| {
+            Box::pin(init_first(lab))
+        })
+        .panics(PanicCost::Isolate),
     ]
 }
 
@@ -62,6 +70,34 @@ async fn in_a_socket_handler<D: Driver>(lab: &Lab<D>) -> Outcome {
     client.hears("after it", Received::Lost).await?;
     same("another object", lab.last("b", json!([{"add": 0}])).await?, other)?;
     same("the object", lab.run("a", json!([{"add": 0}, "events"])).await?, [json!(0), json!([])])
+}
+
+/// Where panics abort, the instance that is made anew is not behind the platform's own gate. Reading a body would wait for
+/// that, so the requests have none.
+async fn init_first<D: Driver>(lab: &Lab<D>) -> Outcome {
+    lab.run("a", json!([{"on_new": [{"sleep": 200}, {"add": 10}]}])).await?;
+    lab.thrown("a", json!([{"reset": "to be constructed again"}])).await?;
+    let three = || async {
+        let call = || lab.run_at_once("a", json!([{"add": 0}, "instance"]));
+        let (calls, time) =
+            both(both(call(), both(call(), call())), lab.advance(Duration::from_millis(400))).await;
+        time?;
+        let (one, (two, three)) = calls;
+        Ok::<_, Fault>([one?, two?, three?])
+    };
+    let [before, ..] = three().await?;
+    same("the first", &before[0], json!(10))?;
+    let panicked = lab.answer("b", json!([{"panic": "on demand"}]));
+    match lab.driver().panic_cost() {
+        PanicCost::Object => drop(panicked.await?),
+        PanicCost::Isolate => lab.silent("what panics", panicked, Duration::from_millis(500)).await?,
+    }
+    let after = three().await?;
+    for after in &after {
+        same("what a request after the panic sees of init", &after[0], json!(10))?;
+    }
+    let lost = lab.driver().panic_cost() == PanicCost::Isolate;
+    same("the instance is another one", after[0][1] != before[1], lost)
 }
 
 async fn costs_all<D: Driver>(lab: &Lab<D>) -> Outcome {
