@@ -81,6 +81,13 @@
 //! - A Close frame with an invalid code, and text that is not UTF-8, break the protocol: the peer gets 1002 or 1007
 //!   and the object [`websocket_error`](crate::DurableObject::websocket_error) (rules D8, D15).
 //! - No compression of WebSocket messages is negotiated (rule D7).
+//! - A client that closes its side of a connection is taken for gone at once; Workers notices with the first write
+//!   after that, and a half-closed client goes on reading there (rule B17).
+//! - A response whose status cannot be sent (1xx, 600 and above) is 500 for a client on both; between objects Workers
+//!   fails the call, and natively the caller sees the status. Header values that are not UTF-8 pass, which Workers
+//!   refuses.
+//! - Calls to other objects that were made before a write whose commit fails leave; on Workers the reset may overtake
+//!   them (rule C4).
 //! - A peer that reads too slowly is dropped when its outbox is full (rule D11b).
 
 mod builder;

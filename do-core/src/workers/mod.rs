@@ -67,6 +67,12 @@
 //! - A 101 that is dropped instead of returned leaves its socket in the lists (rule D6).
 //! - What a peer does not read is buffered without bound (rule D11); see [`WorkersSocket`].
 //! - Objects of one Worker share an isolate, and with it `static`s (rule A14).
+//! - A client that left is noticed with the first write after it, unless it reset the connection; that write still
+//!   succeeds (rule B17).
+//! - A response whose status cannot be sent, or with header values that are not UTF-8, fails the call with
+//!   [`ErrorKind::Invalid`](crate::ErrorKind::Invalid).
+//! - A request body of this program's own that fails half-way may look complete to the object that gets it: send the
+//!   length.
 //! - Wrong WebSocket handshakes are answered by the platform and never seen.
 
 mod alarms;
