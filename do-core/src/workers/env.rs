@@ -120,7 +120,9 @@ impl Namespace for WorkersNamespace {
 /// The [`Stub`] of a Worker.
 ///
 /// It can be kept: when the object was reset, or the stub is used in the event of another request than the one that
-/// made it, it makes itself anew (rule B14).
+/// made it, it makes itself anew (rule B14). What is kept over the Worker's requests, in a `static`, should be the
+/// namespace: a stub of another request's event cannot send a body, which is [`ErrorKind::NotInEvent`], and calls that
+/// are made on it at once may arrive in another order.
 #[derive(Clone)]
 pub struct WorkersStub(Arc<Shared>);
 
@@ -151,6 +153,11 @@ impl Shared {
 
     /// The call once more, by a stub of this event.
     async fn again(&self, request: &web_sys::Request) -> Result<JsValue, JsValue> {
+        if request.body_used() {
+            let text = "this stub was made in the event of another request, and a body cannot be sent twice: make the \
+                        stub where it is used";
+            return Err(thrown(&Error::new(ErrorKind::NotInEvent, text)));
+        }
         let stub = self.renew().map_err(|e| thrown(&e))?;
         JsFuture::from(stub.fetch(request)?).await
     }
