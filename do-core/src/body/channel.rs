@@ -4,9 +4,7 @@
 //! is durable, as every output of an object is (rule C4). The host opens and closes the hold; elsewhere there
 //! is none and bytes pass at once.
 
-use crate::Error;
-#[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
-use crate::ErrorKind;
+use crate::{Error, ErrorKind};
 use bytes::Bytes;
 use std::{
     collections::VecDeque,
@@ -148,14 +146,24 @@ fn wake(mut state: MutexGuard<'_, State>) {
     }
 }
 
+/// Why a body ends early.
+const CUT_OFF: &str = "the object went away while it wrote this body";
+
+/// Whether a sender that is dropped now did not mean to end its body: its writer panics, or is thrown away.
+fn is_cut_off() -> bool {
+    #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
+    if crate::engine::is_cutting_off() {
+        return true;
+    }
+    std::thread::panicking()
+}
+
 impl Drop for BodySender {
     fn drop(&mut self) {
         let mut state = lock(&self.0);
-        #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
-        if crate::engine::is_cutting_off() {
+        if is_cut_off() {
             // The reader must not take what it has for the whole.
-            let cut_off = || Error::new(ErrorKind::Reset, "the object went away while it wrote this body");
-            state.failed.get_or_insert_with(cut_off);
+            state.failed.get_or_insert_with(|| Error::new(ErrorKind::Reset, CUT_OFF));
         }
         if pass(&mut state, &self.0, Written::End) {
             wake(state);
@@ -267,6 +275,21 @@ mod tests {
         sender.try_send("90").unwrap();
         assert_eq!(sender.try_send("1"), Err(TrySend::Full("1".into())));
         assert_eq!(sender.queued_bytes(), 4);
+    }
+
+    #[test]
+    fn a_writer_that_panics_does_not_pass_for_one_that_ended() {
+        let (sender, mut receiver) = new(4);
+        let writer = std::panic::catch_unwind(move || {
+            sender.try_send("1").unwrap();
+            std::panic::resume_unwind(Box::new("in the middle of the body"));
+        });
+        assert!(writer.is_err());
+        assert_eq!(next(&mut receiver), Poll::Ready(Some("1".into())));
+        let Poll::Ready(Some(Err(error))) = receiver.poll(&Context::from_waker(Waker::noop())) else {
+            panic!("a short body passes for whole");
+        };
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::Reset, CUT_OFF.to_owned()));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The caller's side: what is bound in the configuration, and the way to other objects.
 
 use super::{
-    error::{caught, property},
+    error::{caught, property, thrown},
     ext::{RawId, RawNamespace, RawStub},
     http::{request_out, response_in},
     timer::Timer,
@@ -120,7 +120,9 @@ impl Namespace for WorkersNamespace {
 /// The [`Stub`] of a Worker.
 ///
 /// It can be kept: when the object was reset, or the stub is used in the event of another request than the one that
-/// made it, it makes itself anew (rule B14).
+/// made it, it makes itself anew (rule B14). What is kept over the Worker's requests, in a `static`, should be the
+/// namespace: a stub of another request's event cannot send a body, which is [`ErrorKind::NotInEvent`], and calls that
+/// are made on it at once may arrive in another order.
 #[derive(Clone)]
 pub struct WorkersStub(Arc<Shared>);
 
@@ -142,15 +144,29 @@ impl Shared {
         Ok(fresh)
     }
 
-    /// The call leaves here.
-    fn call(&self, request: Request) -> Result<JsFuture, Error> {
+    /// The call leaves here. The request is given back for [`again`](Self::again).
+    fn call(&self, request: Request) -> Result<(web_sys::Request, JsFuture), Error> {
         let request = request_out(request)?;
-        let called = self.current().fetch(&request).or_else(|_| {
-            // Nothing was sent: the stub belongs to another request's event.
-            self.renew().map_err(|e| super::error::thrown(&e))?.fetch(&request)
-        });
-        called.map(JsFuture::from).map_err(|e| caught(&e))
+        let called = self.current().fetch(&request).map_err(|e| caught(&e))?;
+        Ok((request, called.into()))
     }
+
+    /// The call once more, by a stub of this event.
+    async fn again(&self, request: &web_sys::Request) -> Result<JsValue, JsValue> {
+        if request.body_used() {
+            let text = "this stub was made in the event of another request, and a body cannot be sent twice: make the \
+                        stub where it is used";
+            return Err(thrown(&Error::new(ErrorKind::NotInEvent, text)));
+        }
+        let stub = self.renew().map_err(|e| thrown(&e))?;
+        JsFuture::from(stub.fetch(request)?).await
+    }
+}
+
+/// Whether nothing was sent, because the stub belongs to another request's event. Only the text tells.
+fn is_of_another_event(exception: &JsValue) -> bool {
+    let message = property(exception, "message").and_then(|message| message.as_string());
+    message.is_some_and(|message| message.contains("on behalf of a different request"))
 }
 
 impl Stub for WorkersStub {
@@ -161,7 +177,12 @@ impl Stub for WorkersStub {
     fn fetch(&self, request: Request) -> impl Future<Output = Result<Response, Error>> + Send + use<> {
         let (shared, called) = (Arc::clone(&self.0), self.0.call(request));
         SendFuture::new(async move {
-            match called?.await {
+            let (request, called) = called?;
+            let answer = match called.await {
+                Err(exception) if is_of_another_event(&exception) => shared.again(&request).await,
+                answer => answer,
+            };
+            match answer {
                 Ok(response) => response_in(response.unchecked_ref()),
                 Err(exception) => {
                     // A stub that saw a reset gives the same error for ever.
