@@ -7,7 +7,7 @@
 /// - `export!(fetch = route)` makes `route`, a function of the request and the environment, what answers requests
 ///   from outside. An error becomes the response of [`reply::error`](crate::reply::error).
 ///
-/// Needs the feature `workers`, and a library of the crate types `cdylib` and `rlib`. On other targets it only checks
+/// Needs the feature `workers`, and a library of the crate types `cdylib` and `rlib`. On native targets it only checks
 /// the types, and without the feature of a host not even those.
 ///
 /// ```
@@ -192,10 +192,7 @@ mod host {
 }
 
 /// Without a host there is no state to check against.
-#[cfg(not(any(
-    all(feature = "workers", target_arch = "wasm32"),
-    all(feature = "tokio", not(target_arch = "wasm32"))
-)))]
+#[cfg(not(any(target_arch = "wasm32", feature = "tokio")))]
 mod host {
     #[doc(hidden)]
     #[macro_export]
@@ -208,15 +205,39 @@ mod host {
     macro_rules! __export_class {
         ($class:ident) => {};
     }
+}
+
+/// A Worker without its exports would build without a word, and serve nothing.
+#[cfg(all(target_arch = "wasm32", not(feature = "workers")))]
+mod host {
+    #[doc(hidden)]
+    #[macro_export]
+    macro_rules! __export_fetch {
+        ($route:expr) => {
+            compile_error!("`do_core::export!` needs the feature `workers` of do-core on this target");
+        };
+    }
 
     #[doc(hidden)]
     #[macro_export]
-    macro_rules! __export_argument {
-        (_) => {
-            ()
-        };
-        ($type:ty) => {
-            $type
+    macro_rules! __export_class {
+        ($class:ident) => {
+            compile_error!("`do_core::export!` needs the feature `workers` of do-core on this target");
         };
     }
+}
+
+#[doc(hidden)]
+#[cfg(not(any(
+    all(feature = "workers", target_arch = "wasm32"),
+    all(feature = "tokio", not(target_arch = "wasm32"))
+)))]
+#[macro_export]
+macro_rules! __export_argument {
+    (_) => {
+        ()
+    };
+    ($type:ty) => {
+        $type
+    };
 }

@@ -48,6 +48,11 @@
 //! - `testing`: the contract in `do_core::testing`: cases named by rule, and the probe object that they command.
 
 mod alarm;
+#[cfg(any(
+    all(feature = "tokio", not(target_arch = "wasm32")),
+    all(feature = "workers", target_arch = "wasm32")
+))]
+mod answered;
 mod body;
 #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
 mod engine;

@@ -10,9 +10,8 @@ use super::{
     ready::{TaskKey, TaskWaker},
     sockets::SocketTable,
 };
-use crate::{Error, ErrorKind, Failure, Response, body::Held, limits};
+use crate::{Error, ErrorKind, Failure, Response, answered::panic_text, body::Held, limits};
 use std::{
-    any::Any,
     cell::{Cell, RefCell},
     panic::{AssertUnwindSafe, catch_unwind},
     rc::Rc,
@@ -52,11 +51,6 @@ pub(super) fn run_in_turn<T>(core: &Rc<Core>, turn: Within, code: impl FnOnce() 
     result.map_err(|panic| {
         Error::new(ErrorKind::Reset, format!("the object panicked: {}", panic_text(&*panic)))
     })
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("(no text)")
 }
 
 /// Whether a body whose writer goes now was cut off.

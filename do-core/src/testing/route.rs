@@ -2,14 +2,21 @@ use super::thrown::Thrown;
 use crate::{Env, Error, ErrorKind, Failure, Namespace, ObjectName, Request, Response, Stub, reply};
 use http::StatusCode;
 use serde_json::json;
+use std::{
+    any::Any,
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
 
 /// The entry of a host under test, a Worker's and a native one's alike.
 ///
 /// | path | answer |
 /// |---|---|
 /// | `/run/NAMESPACE/NAME`, `/ws/NAMESPACE/NAME` | the object's, by name |
+/// | `/kept/NAMESPACE/NAME` | as `/run`, over a stub that an earlier request made |
 /// | `/run-id/NAMESPACE/ID` | the object's, by the text of its id |
 /// | `/id/NAMESPACE/NAME` | the id of a name, as JSON text |
+/// | `/panic/NAMESPACE/` | a panic of the entry |
 /// | `/unique/NAMESPACE/` | a new id, as JSON text |
 ///
 /// Names are percent-encoded, slashes too. An error is answered with 500 and `{"error": ..}`, a [`Thrown`].
@@ -36,11 +43,29 @@ async fn answer<E: Env>(request: Request, env: &E) -> Result<Response, Failure> 
     let (objects, rest) = (env.namespace(namespace)?, percent_decoded(rest)?);
     Ok(match what {
         "run" | "ws" => objects.named(rest)?.fetch(request).await?,
+        "kept" => kept::<E>(&objects, rest)?.fetch(request).await?,
         "run-id" => objects.get(&objects.parse_id(&rest)?)?.fetch(request).await?,
         "id" => reply::json(&objects.id_of(&ObjectName::new(rest)?)?.to_string())?,
+        #[allow(clippy::panic)] // what the path is for
+        "panic" => panic!("the entry was told to panic"),
         "unique" => reply::json(&objects.unique_id()?.to_string())?,
         _ => return Err(Error::new(ErrorKind::NotFound, format!("nothing is under /{what}")).into()),
     })
+}
+
+/// Stubs by the names of their objects, kept over the requests of the entry.
+static KEPT: Mutex<BTreeMap<String, Box<dyn Any + Send + Sync>>> = Mutex::new(BTreeMap::new());
+
+type StubIn<E> = <<E as Env>::Namespace as Namespace>::Stub;
+
+fn kept<E: Env>(objects: &E::Namespace, name: String) -> Result<StubIn<E>, Error> {
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(stub) = kept.get(&name).and_then(|stub| stub.downcast_ref::<StubIn<E>>()) {
+        return Ok(stub.clone());
+    }
+    let stub = objects.named(name.as_str())?;
+    kept.insert(name, Box::new(stub.clone()));
+    Ok(stub)
 }
 
 /// The text that was percent-encoded.

@@ -1,8 +1,9 @@
 //! A plain HTTP/1.1 server for those who need no framework.
 
 use super::{host::Host, namespace::HostEnv};
-use crate::{Body, Error, Failure, Request, Response, reply};
-use http::{StatusCode, header};
+use crate::{Body, Failure, Request, Response, answered::answered, reply};
+use http::{Method, StatusCode, header};
+use http_body::Body as _;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::{
@@ -107,12 +108,9 @@ where
 {
     let _ = stream.set_nodelay(true); // events are small and wanted at once
     let service = service_fn(async |request: http::Request<Incoming>| {
-        let answer = route(request.map(Body::from_http), env.clone()).await;
-        Ok::<_, Infallible>(sendable(answer.unwrap_or_else(|failure| {
-            let error = Error::from(failure);
-            tracing::debug!(%error, "a request failed");
-            reply::error(&error)
-        })))
+        let method = request.method().clone();
+        let answer = async { route(request.map(Body::from_http), env.clone()).await };
+        Ok::<_, Infallible>(sendable(&method, answered(answer).await))
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -133,8 +131,19 @@ where
 }
 
 /// The response as HTTP can send it, which is the same on Workers: no body with 204, 205 and 304, and instead of a status
-/// that ends no exchange, or of a 101 that switches to nothing, what any other fault of the code gives.
-pub(super) fn sendable(response: Response) -> Response {
+/// that ends no exchange, or of a 101 that switches to nothing, what any other fault of the code gives. A length that is
+/// not that of the body is left out; to HEAD it is that of another body (RFC 9110 section 9.3.2).
+pub(super) fn sendable(method: &Method, mut response: Response) -> Response {
+    let length = response.body().size_hint().exact();
+    let said = response.headers().get(header::CONTENT_LENGTH);
+    if let (Some(length), Some(said)) = (length, said)
+        && said.to_str().ok().and_then(|said| said.parse().ok()) != Some(length)
+        && method != Method::HEAD
+        && response.status() != StatusCode::NOT_MODIFIED
+    {
+        tracing::warn!(?said, length, "the Content-Length of a response is not that of its body");
+        response.headers_mut().remove(header::CONTENT_LENGTH);
+    }
     match response.status().as_u16() {
         101 if response.headers().contains_key(header::UPGRADE) => response,
         204 | 205 | 304 => response.map(|_| Body::empty()),

@@ -50,6 +50,7 @@ where
         B: http_body::Body<Data = Bytes, Error: fmt::Display> + Send + 'static,
     {
         let (head, body) = request.into_parts();
+        let method = head.method.clone();
         let call = (self.route)(&head)
             .and_then(|name| self.namespace.named(name))
             .map(|stub| stub.fetch(Request::from_parts(head, Body::from_http(body))));
@@ -58,7 +59,7 @@ where
                 Ok(call) => call.await,
                 Err(error) => Err(error),
             };
-            Ok(sendable(result.unwrap_or_else(|error| reply::error(&error))))
+            Ok(sendable(&method, result.unwrap_or_else(|error| reply::error(&error))))
         })
     }
 }

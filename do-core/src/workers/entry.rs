@@ -1,20 +1,15 @@
 //! The Worker's own `fetch`, before any object.
 
-use super::{console, env::WorkersEnv, http, turn};
-use crate::{Error, Failure, Request, Response, reply};
+use super::{console, env::WorkersEnv, http};
+use crate::{Failure, Request, Response, answered::answered, reply};
 use ::http::StatusCode;
 use js_sys::Promise;
-use std::{
-    future::poll_fn,
-    panic::{AssertUnwindSafe, catch_unwind},
-    pin::pin,
-    task::Poll,
-};
+use std::panic::AssertUnwindSafe;
 use wasm_bindgen::JsValue;
 use wasm_bindgen_futures::future_to_promise;
 
 /// Answers a request of the outside with `route`. An error becomes the response that [`reply::error`] makes of it,
-/// as on the native host.
+/// as on the native host. With panic=abort a panic is never caught here: the platform answers 500 by itself.
 pub fn entry<F, R>(route: F, request: web_sys::Request, env: JsValue) -> Promise
 where
     F: FnOnce(Request, WorkersEnv) -> R + 'static,
@@ -23,7 +18,7 @@ where
     console::install();
     future_to_promise(AssertUnwindSafe(async move {
         let response = match http::request_in(&request) {
-            Ok(request) => guarded(async move { route(request, WorkersEnv::new(env)).await }).await,
+            Ok(request) => answered(async move { route(request, WorkersEnv::new(env)).await }).await,
             Err(error) => reply::error(&error),
         };
         // What cannot be sent is the route's fault.
@@ -33,19 +28,6 @@ where
         });
         sent.map(JsValue::from).map_err(|error| super::error::thrown(&error))
     }))
-}
-
-/// A panic fails its own request. With panic=abort it is never caught here: the platform answers 500 by itself.
-async fn guarded(work: impl Future<Output = Result<Response, Failure>>) -> Response {
-    let mut work = pin!(work);
-    let result = poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
-        Ok(polled) => polled.map(|result| result.map_err(Error::from)),
-        Err(panic) => Poll::Ready(Err(turn::panicked(&*panic))),
-    });
-    result.await.unwrap_or_else(|error| {
-        tracing::warn!(%error, "a request failed");
-        reply::error(&error)
-    })
 }
 
 fn internal() -> Response {

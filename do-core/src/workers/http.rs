@@ -8,7 +8,7 @@ use super::{
     error::{caught, property},
 };
 use crate::{Body, Error, ErrorKind, Handshaken, Request, Response, Upgrade};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use js_sys::{Array, Reflect};
 use std::sync::{
     Arc,
@@ -146,14 +146,20 @@ fn headers_in(raw: &web_sys::Headers) -> Result<HeaderMap, Error> {
 
 fn headers_out(headers: &HeaderMap) -> Result<JsValue, Error> {
     let raw = web_sys::Headers::new().map_err(|e| caught(&e))?;
-    for (name, value) in headers {
-        let text = std::str::from_utf8(value.as_bytes()).map_err(|_| {
-            Error::new(
-                ErrorKind::Invalid,
-                format!("the header {name} is not UTF-8, as the platform wants it"),
-            )
+    let append = |name: &HeaderName, value: &[u8]| {
+        let text = std::str::from_utf8(value).map_err(|_| {
+            let message = format!("the header {name} is not UTF-8, as the platform wants it");
+            Error::new(ErrorKind::Invalid, message)
         })?;
-        raw.append(name.as_str(), text).map_err(|e| caught(&e))?;
+        raw.append(name.as_str(), text).map_err(|e| caught(&e))
+    };
+    for (name, value) in headers.iter().filter(|(name, _)| *name != header::COOKIE) {
+        append(name, value.as_bytes())?;
+    }
+    // The platform joins what is appended with commas, which between cookies are none.
+    let cookies: Vec<&[u8]> = headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    if !cookies.is_empty() {
+        append(&header::COOKIE, &cookies.join(&b"; "[..]))?;
     }
     Ok(raw.into())
 }

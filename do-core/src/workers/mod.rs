@@ -59,6 +59,8 @@
 //! | storage, tags, attachments, alarms | stay | stay |
 //! | size of the wasm | about an eighth more | |
 //!
+//! A stack that overflows and memory that runs out are no panics and cost what panic=abort costs, in both builds.
+//!
 //! "No answer" means that only a time-out of the client ends the wait: one inside the isolate, such as
 //! [`fetch_within`](crate::Stub::fetch_within), dies with it. A panic in the entry itself, before any object is called, is
 //! answered with 500 in both builds. On the native host a panic also undoes what its turn wrote.

@@ -10,13 +10,14 @@ use super::{
     timer::Timer,
     turn,
 };
-use crate::{Error, ErrorKind, Failure, Message, ObjectId, ObjectState, Timestamp};
+use crate::{Error, ErrorKind, Failure, Message, ObjectId, ObjectState, Timestamp, limits};
 use js_sys::Promise;
 use std::{
     cell::{Cell, RefCell},
     convert::Infallible,
     fmt,
     future::{pending, poll_fn},
+    pin::pin,
     rc::Rc,
     task::{Poll, Waker},
     time::Duration,
@@ -49,6 +50,8 @@ pub(super) struct Inner {
     transactions: Cell<u32>,
     /// The text that was sent last, as JavaScript has it: a broadcast translates it once.
     sent: RefCell<Option<(Message, JsValue)>>,
+    /// How deep in gates the code is that runs.
+    depth: Cell<usize>,
     /// `new` runs.
     constructing: Cell<bool>,
     opening: Opening,
@@ -195,6 +198,7 @@ impl WorkersState {
             latest: Cell::new(Timestamp::EPOCH),
             transactions: Cell::new(0),
             sent: RefCell::default(),
+            depth: Cell::new(0),
             constructing: Cell::new(false),
             opening: Opening::default(),
         });
@@ -287,22 +291,41 @@ impl ObjectState for WorkersState {
     {
         let slot = Rc::new(Cell::new(None));
         let (filled, opening) = (Rc::clone(&slot), OpeningGate::close(self.inner()));
-        let inner = Rc::clone(self.inner());
+        let (inner, depth) = (Rc::clone(self.inner()), self.inner().depth.get());
+        let within = Rc::clone(&inner);
         let work: turn::Work = Box::pin(async move {
+            let mut work = pin!(work);
+            let work = poll_fn(|cx| {
+                let outside = within.depth.replace(depth + 1);
+                let polled = work.as_mut().poll(cx);
+                within.depth.set(outside);
+                polled
+            });
             filled.set(Some(work.await.map_err(reset_by)?));
             if let Some(opening) = opening {
                 opening.open();
             }
             Ok(JsValue::UNDEFINED)
         });
-        let blocked = self.inner().block(move || turn::promise(&inner, work));
+        // B10. The platform's own limit would leave the gates around it closed until their time is over.
+        let too_deep = depth >= limits::BLOCK_CONCURRENCY_DEPTH;
+        let blocked = if too_deep { None } else { self.inner().block(move || turn::promise(&inner, work)) };
         async move {
+            if too_deep {
+                let message = format!(
+                    "block_concurrency_while is nested deeper than {}: the object is reset",
+                    limits::BLOCK_CONCURRENCY_DEPTH
+                );
+                return Err(Error::new(ErrorKind::Reset, message).into());
+            }
             let Some(blocked) = blocked else {
                 let closed = "block_concurrency_while can only be used inside the object's own handlers";
                 return Err(Error::new(ErrorKind::NotInEvent, closed).into());
             };
             match (blocked.await, slot.take()) {
                 (Ok(_), Some(value)) => Ok(value),
+                // The gate around it must end for the object to be reset.
+                (Err(exception), _) if depth > 0 => Err(caught(&exception).into()),
                 // B9: the object is being reset, and what comes after the await does not run.
                 _ => pending().await,
             }

@@ -1,7 +1,7 @@
 //! A handler's future as the platform runs it: turn by turn, where a panic stays inside.
 
 use super::{error, state::Inner};
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, answered::panic_text};
 use js_sys::Promise;
 use std::{
     any::Any,
@@ -46,7 +46,5 @@ pub(super) fn promise(state: &Rc<Inner>, work: Work) -> Promise {
 
 /// The error of code that panicked.
 pub(super) fn panicked(panic: &(dyn Any + Send)) -> Error {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("(no text)");
-    Error::new(ErrorKind::Reset, format!("the object panicked: {text}"))
+    Error::new(ErrorKind::Reset, format!("the object panicked: {}", panic_text(panic)))
 }

@@ -134,7 +134,7 @@ pub(crate) fn build(workspace: &Workspace, plan: &Plan<'_>) -> Outcome<Built> {
         let file = stage.join("index_bg.wasm");
         optimise(&tools, &file, &file)?;
     }
-    bundle(&tools, &stage, &template, plan)?;
+    bundle(&tools, &config, &stage, &template, plan)?;
     for file in ["index.js", "index_bg.wasm"] {
         fs::rename(stage.join(file), plan.out.join(file)).doing(plan.out.join(file).display())?;
     }
@@ -155,9 +155,9 @@ pub(crate) fn optimise(tools: &Tools, from: &Path, to: &Path) -> Outcome {
 }
 
 /// Replaces wasm-bindgen's `index.js` by the bundle of it and the entry module.
-fn bundle(tools: &Tools, stage: &Path, template: &str, plan: &Plan<'_>) -> Outcome {
+fn bundle(tools: &Tools, config: &Config, stage: &Path, template: &str, plan: &Plan<'_>) -> Outcome {
     let glue = fs::read_to_string(stage.join("index.js")).doing("the JavaScript of wasm-bindgen")?;
-    write(stage, "shim.js", &shim::fill(template, &glue, plan.testing)?)?;
+    write(stage, "shim.js", &shim::fill(template, &glue, config.objects.values(), plan.testing)?)?;
     let mut esbuild = Command::new(&tools.esbuild);
     // The runtime has these modules; the wasm file stays a file.
     esbuild.args(

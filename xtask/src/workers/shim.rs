@@ -40,8 +40,13 @@ struct Exports<'a> {
 /// The entry module for the JavaScript of wasm-bindgen. With `testing` it also has `GET /__evict`.
 ///
 /// # Errors
-/// The template is not as this was written for, or there is no `fetch`.
-pub(crate) fn fill(template: &str, glue: &str, testing: bool) -> Outcome<String> {
+/// The template is not as this was written for, there is no `fetch`, or no class for a binding.
+pub(crate) fn fill<'a>(
+    template: &str,
+    glue: &str,
+    bound: impl IntoIterator<Item = &'a String>,
+    testing: bool,
+) -> Outcome<String> {
     for expected in [HANDLERS, HOOKS, ENTRYPOINT, r#"from "./index.js""#] {
         if !template.contains(expected) {
             return Err(Problem::new(format!(
@@ -54,6 +59,12 @@ pub(crate) fn fill(template: &str, glue: &str, testing: bool) -> Outcome<String>
         return Err(Problem::new(
             "the Worker has no fetch: export one, as with do_core::export!(fetch = route)",
         ));
+    }
+    if let Some(class) = bound.into_iter().find(|class| !exports.classes.contains(class.as_str())) {
+        return Err(Problem::new(format!(
+            "wrangler.toml binds the class {class}, which the Worker does not export; it exports {:?}",
+            exports.classes
+        )));
     }
     let mut handlers = String::new();
     for name in &exports.functions {
@@ -128,7 +139,7 @@ mod tests {
 
     #[test]
     fn the_template_is_filled() {
-        let shim = fill(TEMPLATE, GLUE, false).unwrap();
+        let shim = fill(TEMPLATE, GLUE, [], false).unwrap();
         assert!(shim.contains(
             "Entrypoint.prototype.fetch = function fetch (arg) {\n  return exports.fetch.call(this, arg, this.env, \
              this.ctx);\n}\n"
@@ -140,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_test_build_can_evict() {
-        let shim = fill(TEMPLATE, GLUE, true).unwrap();
+        let shim = fill(TEMPLATE, GLUE, [], true).unwrap();
         let handler = shim.find("Entrypoint.prototype.fetch = function fetch (arg)").unwrap();
         assert!(shim.find("/__evict").unwrap() > handler);
     }
@@ -148,12 +159,22 @@ mod tests {
     #[test]
     fn another_template_or_no_handler_is_an_error() {
         for part in ["$HANDLERS", "classProxyHooks", "class Entrypoint", "./index.js"] {
-            assert!(fill(&TEMPLATE.replace(part, "x"), GLUE, false).is_err(), "{part}");
+            assert!(fill(&TEMPLATE.replace(part, "x"), GLUE, [], false).is_err(), "{part}");
         }
-        let problem = fill(TEMPLATE, "export class Room {", false).unwrap_err();
+        let problem = fill(TEMPLATE, "export class Room {", [], false).unwrap_err();
         assert_eq!(
             problem.to_string(),
             "the Worker has no fetch: export one, as with do_core::export!(fetch = route)"
+        );
+    }
+
+    #[test]
+    fn a_class_that_is_bound_must_be_exported() {
+        assert!(fill(TEMPLATE, GLUE, [&"Room".to_owned()], false).is_ok());
+        let problem = fill(TEMPLATE, GLUE, [&"Chat".to_owned()], false).unwrap_err().to_string();
+        assert!(
+            problem.starts_with("wrangler.toml binds the class Chat, which the Worker does not export"),
+            "{problem}"
         );
     }
 

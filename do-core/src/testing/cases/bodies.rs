@@ -46,6 +46,9 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         Case::new("body is left out with HEAD, 204, 205 and 304", |lab| Box::pin(without(lab))),
         Case::new("response that redirects is not followed", |lab| Box::pin(redirect(lab))),
         Case::new("response headers stay several and UTF-8", |lab| Box::pin(headers(lab))),
+        Case::new("response with a length that is not its body's is sent with the right one", |lab| {
+            Box::pin(length(lab))
+        }),
         Case::new("response with a status that cannot be sent is an error and nothing more", |lab| {
             Box::pin(status(lab))
         }),
@@ -61,7 +64,17 @@ impl<D: Driver> Lab<D> {
         steps: Value,
         headers: &[(&str, &str)],
     ) -> Result<D::Exchange, Fault> {
-        let path = format!("{}?steps={}", self.path("run", object), percent_encoded(&steps.to_string()));
+        self.begin_at(&self.path("run", object), method, steps, headers).await
+    }
+
+    async fn begin_at(
+        &self,
+        path: &str,
+        method: Method,
+        steps: Value,
+        headers: &[(&str, &str)],
+    ) -> Result<D::Exchange, Fault> {
+        let path = format!("{path}?steps={}", percent_encoded(&steps.to_string()));
         let mut head = Request::builder().method(method).uri(path);
         for (name, value) in headers {
             head = head.header(*name, http::HeaderValue::from_bytes(value.as_bytes())?);
@@ -83,6 +96,13 @@ impl<D: Driver> Lab<D> {
         let value = answered(&mut exchange).await?;
         holds(format!("{what} gave {}, {value}", head.status()), head.status() == 200)?;
         Ok(value)
+    }
+
+    /// Runs steps over a stub that the entry keeps from request to request; an error is given as its JSON.
+    pub(super) async fn run_kept(&self, object: &str, steps: Value) -> Result<Value, Fault> {
+        let mut exchange = self.begin_at(&self.path("kept", object), Method::GET, steps, &[]).await?;
+        exchange.head().await?;
+        answered(&mut exchange).await
     }
 
     /// Opens a body of the object that holds 1,000 bytes, reads the first chunk, and sees to it that its end is noted.
@@ -377,6 +397,18 @@ async fn without<D: Driver>(lab: &Lab<D>) -> Outcome {
     let mut exchange = lab.begin(Method::HEAD, "a", steps, &[("connection", "close")]).await?;
     let head = exchange.head().await?;
     same("HEAD", (head.status().as_u16(), header(&head, "x-of")), (200, ["head"]))
+}
+
+async fn length<D: Driver>(lab: &Lab<D>) -> Outcome {
+    for wrong in ["3", "30", "x"] {
+        let steps = json!([{"body": {"header": ["content-length", wrong]}}, {"body": {"text": "hello"}}]);
+        let (mut exchange, head) = lab.get("a", steps).await?;
+        same(wrong, head.status().as_u16(), 200)?;
+        let (body, end) = rest(&mut exchange).await?;
+        same(wrong, String::from_utf8_lossy(&body), "hello")?;
+        holds(format!("the answer ends with {end:?}"), end == Piece::End)?;
+    }
+    Ok(())
 }
 
 async fn redirect<D: Driver>(lab: &Lab<D>) -> Outcome {

@@ -25,12 +25,16 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         Case::new("b9 a failing gate resets the object although the error is caught", |lab| {
             Box::pin(b9_failing_gate(lab))
         }),
+        Case::new("b10 gates nested deeper than 64 reset the object", |lab| Box::pin(b10_depth(lab))),
         Case::new("b11 c5 an error keeps memory and the writes before it", |lab| Box::pin(b11_error(lab))),
         Case::new("b12 an error crosses a stub with its name and message", |lab| Box::pin(b12_error(lab))),
         Case::new("b13 a reset fails what is in flight, loses memory and keeps writes", |lab| {
             Box::pin(b13_reset(lab))
         }),
         Case::new("b14 a stub goes on working after a reset", |lab| Box::pin(b14_stub(lab))),
+        Case::new("b14 a stub kept by the entry serves later requests, after a reset too", |lab| {
+            Box::pin(b14_kept(lab))
+        }),
         Case::new("b15 failing background work is nobody's error", |lab| Box::pin(b15_background(lab))),
     ]
 }
@@ -169,6 +173,29 @@ async fn b14_stub<D: Driver>(lab: &Lab<D>) -> Outcome {
     same("the kind", &failed["error"]["kind"], json!("Reset"))?;
     let again = lab.last("b", to(json!([{"add": 1}]))).await?;
     same("after it", again, json!({"ok": [[1]]}))
+}
+
+async fn b14_kept<D: Driver>(lab: &Lab<D>) -> Outcome {
+    for n in 1..4 {
+        same("a kept stub", lab.run_kept("a", json!([{"add": 1}])).await?, json!([n]))?;
+    }
+    let failed = lab.run_kept("a", json!([{"reset": "because"}])).await?;
+    same("the kind", &failed["error"]["kind"], json!("Reset"))?;
+    same("after it", lab.run_kept("a", json!([{"add": 1}])).await?, json!([1]))
+}
+
+async fn b10_depth<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let before = lab.run("a", json!([{"nest": 64}, {"add": 5}, "instance"])).await?;
+    let thrown = lab.thrown("a", json!([{"nest": 65}])).await?;
+    same("the kind", thrown.kind, "Reset")?;
+    same(
+        "the text",
+        thrown.message,
+        "block_concurrency_while is nested deeper than 64: the object is reset",
+    )?;
+    let after = lab.run("a", json!([{"add": 0}, "instance"])).await?;
+    same("its memory", &after[0], json!(0))?;
+    holds("the instance is the same", after[1] != before[2])
 }
 
 async fn b15_background<D: Driver>(lab: &Lab<D>) -> Outcome {

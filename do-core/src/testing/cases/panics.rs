@@ -20,6 +20,11 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
             Box::pin(in_a_socket_handler(lab))
         })
         .panics(PanicCost::Object),
+        Case::new(
+            "panic in the entry is answered with 500 and costs nobody else where panics unwind",
+            |lab| Box::pin(in_the_entry(lab)),
+        )
+        .panics(PanicCost::Object),
         Case::new("panic costs every object its memory and its requests where panics abort", |lab| {
             Box::pin(costs_all(lab))
         })
@@ -98,6 +103,13 @@ async fn init_first<D: Driver>(lab: &Lab<D>) -> Outcome {
     }
     let lost = lab.driver().panic_cost() == PanicCost::Isolate;
     same("the instance is another one", after[0][1] != before[1], lost)
+}
+
+async fn in_the_entry<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let before = lab.run("a", json!([{"add": 5}, "instance"])).await?;
+    let (status, body) = lab.driver().post("/panic/PROBE/", Vec::new()).await?;
+    same("the answer", (status, String::from_utf8_lossy(&body)), (500, "internal error"))?;
+    same("an object", lab.run("a", json!([{"add": 0}, "instance"])).await?, before)
 }
 
 async fn costs_all<D: Driver>(lab: &Lab<D>) -> Outcome {
