@@ -111,10 +111,13 @@ impl<S: ObjectState> Inner<S> {
             BodyStep::Write(text) => json!(self.write(Bytes::from(text.clone()))?),
             BodyStep::Fill(size) => {
                 let mut taken = 0_usize;
-                while self.write(Bytes::from(vec![b'x'; *size]))? == "sent" {
-                    taken += size;
-                }
-                json!({ "taken": taken, "last": self.write(Bytes::from(vec![b'x'; *size]))? })
+                let last = loop {
+                    match self.write(Bytes::from(vec![b'x'; *size]))? {
+                        "sent" => taken += size,
+                        last => break last,
+                    }
+                };
+                json!({ "taken": taken, "last": last })
             }
             BodyStep::Queued => json!(self.sent(BodySender::queued_bytes)?),
             BodyStep::IsClosed => json!(self.sent(BodySender::is_closed)?),

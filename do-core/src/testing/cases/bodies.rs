@@ -332,7 +332,8 @@ async fn full<D: Driver>(lab: &Lab<D>) -> Outcome {
         let filled = lab.run("a", json!([{"body": {"fill": CHUNK}}, {"body": "queued"}])).await?;
         same("the last write", &filled[0]["last"], "full")?;
         let queued = filled[1].as_u64().and_then(|queued| usize::try_from(queued).ok());
-        holds(format!("{filled:?}"), queued.is_some_and(|queued| queued > MAX - CHUNK && queued <= MAX))?;
+        // Where the connection has a thread of its own, some of it may have left already.
+        holds(format!("{filled:?}"), queued.is_some_and(|queued| queued <= MAX))?;
         let taken = filled[0]["taken"].as_u64().and_then(|taken| usize::try_from(taken).ok()).unwrap_or(0);
         sent += taken;
         without = if taken == 0 { without + 1 } else { 0 };
