@@ -110,13 +110,7 @@ impl<S: ObjectState> Inner<S> {
             }
             BodyStep::Write(text) => json!(self.write(Bytes::from(text.clone()))?),
             BodyStep::Fill(size) => {
-                let mut taken = 0_usize;
-                let last = loop {
-                    match self.write(Bytes::from(vec![b'x'; *size]))? {
-                        "sent" => taken += size,
-                        last => break last,
-                    }
-                };
+                let (taken, last) = self.fill(*size)?;
                 json!({ "taken": taken, "last": last })
             }
             BodyStep::Queued => json!(self.sent(BodySender::queued_bytes)?),
@@ -151,6 +145,17 @@ impl<S: ObjectState> Inner<S> {
 
     fn sent<T>(&self, of: impl FnOnce(&BodySender) -> T) -> Result<T, Failure> {
         self.sender.borrow().as_ref().map(of).ok_or_else(|| Failure::msg("no body is open"))
+    }
+
+    /// Writes chunks of this size until one is not taken: the bytes that were, and what became of that one.
+    fn fill(&self, size: usize) -> Result<(usize, &'static str), Failure> {
+        let mut taken = 0;
+        loop {
+            match self.write(Bytes::from(vec![b'x'; size]))? {
+                "sent" => taken += size,
+                last => return Ok((taken, last)),
+            }
+        }
     }
 
     fn write(&self, chunk: Bytes) -> Result<&'static str, Failure> {
