@@ -29,6 +29,11 @@ pub(crate) async fn answered(route: impl Future<Output = Result<Response, Failur
     })
 }
 
+/// What a client gets for a fault that is none of its business.
+pub(crate) fn internal_error() -> Response {
+    reply::error(&Error::new(ErrorKind::Platform, "internal error"))
+}
+
 /// What a panic said.
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();

@@ -47,6 +47,11 @@
 //! - `workers`: the adapter for Workers in `do_core::workers`. Does nothing on native targets.
 //! - `testing`: the contract in `do_core::testing`: cases named by rule, and the probe object that they command.
 
+#[cfg(any(
+    all(feature = "tokio", not(target_arch = "wasm32")),
+    all(feature = "workers", target_arch = "wasm32")
+))]
+mod address;
 mod alarm;
 #[cfg(any(
     all(feature = "tokio", not(target_arch = "wasm32")),

@@ -120,7 +120,7 @@ fn pass(state: &mut State, shared: &Shared, written: Written) -> bool {
 
 #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
 fn hold(shared: &Shared) -> bool {
-    !crate::engine::is_cutting_off() && crate::engine::hold_body(|| Held(Arc::clone(shared)))
+    !is_cut_off() && crate::engine::hold_body(|| Held(Arc::clone(shared)))
 }
 
 /// Only the native host holds.
@@ -150,11 +150,14 @@ fn wake(mut state: MutexGuard<'_, State>) {
 const CUT_OFF: &str = "the object went away while it wrote this body";
 
 /// Whether a sender that is dropped now did not mean to end its body: its writer panics, or is thrown away.
+#[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
 fn is_cut_off() -> bool {
-    #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
-    if crate::engine::is_cutting_off() {
-        return true;
-    }
+    crate::engine::is_cutting_off()
+}
+
+/// Only the native host throws writers away; elsewhere a panic is what ends one early.
+#[cfg(not(all(feature = "tokio", not(target_arch = "wasm32"))))]
+fn is_cut_off() -> bool {
     std::thread::panicking()
 }
 

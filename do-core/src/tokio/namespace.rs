@@ -6,14 +6,10 @@ use super::{
 };
 use crate::{
     Env, Error, ErrorKind, Namespace, ObjectId, ObjectName, Request, Response, Secret, Stub,
+    address::complete_uri,
     engine::{self, Clock, ObjectKey, Reply},
 };
 use hmac::{Hmac, KeyInit, Mac};
-use http::{
-    Uri,
-    header::HOST,
-    uri::{Authority, Scheme},
-};
 use sha2::{Digest, Sha256};
 use std::{
     collections::BTreeMap,
@@ -229,25 +225,6 @@ impl Stub for HostStub {
             let _ = waited.await; // a host that stops ends the wait
         }
     }
-}
-
-/// A12: objects see absolute URIs. axum and hyper hand over the origin form, which `Host` completes.
-fn complete_uri(request: &mut Request) -> Result<(), Error> {
-    if request.uri().scheme().is_some() {
-        return Ok(());
-    }
-    let wrong = |what: &str| Error::new(ErrorKind::Invalid, format!("the request's {what} is malformed"));
-    let mut parts = std::mem::take(request.uri_mut()).into_parts();
-    if parts.authority.is_none() {
-        parts.authority = Some(match request.headers().get(HOST) {
-            None => Authority::from_static("localhost"),
-            Some(host) => Authority::try_from(host.as_bytes()).map_err(|_| wrong("Host header"))?,
-        });
-    }
-    parts.scheme = Some(Scheme::HTTP);
-    parts.path_and_query.get_or_insert_with(|| http::uri::PathAndQuery::from_static("/"));
-    *request.uri_mut() = Uri::from_parts(parts).map_err(|_| wrong("URI"))?;
-    Ok(())
 }
 
 impl fmt::Debug for HostEnv {

@@ -1,7 +1,10 @@
 //! A plain HTTP/1.1 server for those who need no framework.
 
 use super::{host::Host, namespace::HostEnv};
-use crate::{Body, Failure, Request, Response, answered::answered, reply};
+use crate::{
+    Body, Failure, Request, Response,
+    answered::{answered, internal_error},
+};
 use http::{Method, StatusCode, header};
 use http_body::Body as _;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
@@ -56,7 +59,8 @@ impl Drop for Serving {
 
 impl Host {
     /// Serves HTTP/1.1 on a listener, from now on until the host ends, on the runtime of the caller. `route`
-    /// answers each request, as the entry of a Worker does; its failures become responses by [`reply::error`].
+    /// answers each request, as the entry of a Worker does; its failures become responses by
+    /// [`reply::error`](crate::reply::error).
     ///
     /// A client that ends its side of the connection counts as gone, and the open body of its response as closed, at
     /// once: Workers notices only with the next write (rule B17). So a client must keep its side open until it has read
@@ -150,9 +154,7 @@ pub(super) fn sendable(method: &Method, mut response: Response) -> Response {
         200..=599 => response,
         status => {
             tracing::error!(status, "a response cannot be sent");
-            let mut response = reply::text("internal error");
-            *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-            response
+            internal_error()
         }
     }
 }

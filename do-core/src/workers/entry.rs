@@ -1,8 +1,11 @@
 //! The Worker's own `fetch`, before any object.
 
 use super::{console, env::WorkersEnv, http};
-use crate::{Failure, Request, Response, answered::answered, reply};
-use ::http::StatusCode;
+use crate::{
+    Failure, Request, Response,
+    answered::{answered, internal_error},
+    reply,
+};
 use js_sys::Promise;
 use std::panic::AssertUnwindSafe;
 use wasm_bindgen::JsValue;
@@ -24,14 +27,8 @@ where
         // What cannot be sent is the route's fault.
         let sent = http::response_out(response).or_else(|error| {
             tracing::error!(%error, "a response of the route cannot be sent");
-            http::response_out(internal())
+            http::response_out(internal_error())
         });
         sent.map(JsValue::from).map_err(|error| super::error::thrown(&error))
     }))
-}
-
-fn internal() -> Response {
-    let mut response = reply::text("internal error");
-    *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-    response
 }

@@ -7,7 +7,7 @@ use super::{
     body::{self, JsBody},
     error::{caught, property},
 };
-use crate::{Body, Error, ErrorKind, Handshaken, Request, Response, Upgrade};
+use crate::{Body, Error, ErrorKind, Handshaken, Request, Response, Upgrade, address::complete_uri};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use js_sys::{Array, Reflect};
 use std::sync::{
@@ -64,13 +64,14 @@ pub(super) fn request_in(raw: &web_sys::Request) -> Result<Request, Error> {
 /// Path and query of an address that the platform made with a `Host` that is none. As on the native host it is left to
 /// the code to refuse that.
 fn without_host(url: &str, headers: &HeaderMap) -> Option<http::Uri> {
-    let host = headers.get(http::header::HOST)?.to_str().ok()?;
+    let host = headers.get(header::HOST)?.to_str().ok()?;
     let (_, rest) = url.split_once("://")?;
     rest.strip_prefix(host)?.parse().ok()
 }
 
 /// A request to an object.
-pub(super) fn request_out(request: Request) -> Result<web_sys::Request, Error> {
+pub(super) fn request_out(mut request: Request) -> Result<web_sys::Request, Error> {
+    complete_uri(&mut request)?;
     let (head, body) = request.into_parts();
     let init = RequestInit::new();
     init.set_method(head.method.as_str());
@@ -83,15 +84,7 @@ pub(super) fn request_out(request: Request) -> Result<web_sys::Request, Error> {
     if let Some(Cf(cf)) = head.extensions.get() {
         set(&init, "cf", cf)?;
     }
-    let address = if head.uri.scheme().is_some() {
-        head.uri.to_string()
-    } else {
-        // A12: objects see absolute addresses.
-        let host =
-            head.headers.get(http::header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
-        format!("http://{host}{}", head.uri.path_and_query().map_or("/", |path| path.as_str()))
-    };
-    web_sys::Request::new_with_str_and_init(&address, &init).map_err(|e| caught(&e))
+    web_sys::Request::new_with_str_and_init(&head.uri.to_string(), &init).map_err(|e| caught(&e))
 }
 
 /// A response of an object.

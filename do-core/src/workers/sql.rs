@@ -39,8 +39,7 @@ impl WorkersSql {
         Self { raw: Rc::new(raw), state }
     }
 
-    /// Runs the text and gives the rows of its last statement one by one. The rows of a cursor are read to their end
-    /// or not at all: one that stays open keeps its tables from being changed (rule F9).
+    /// Runs the text and gives the rows of its last statement one by one, until `each` stops it.
     ///
     /// Not generic, and nor is `collect`: every kind of parameters would have a copy of the machine code.
     fn run(
@@ -71,9 +70,7 @@ impl WorkersSql {
         }
         Ok((columns, cursor))
     }
-}
 
-impl WorkersSql {
     /// Runs `body` in a transaction, which is rolled back when it gives `false`.
     fn in_transaction(&self, body: &mut dyn FnMut() -> bool) -> Result<(), Error> {
         let _depth = self.state.enter_transaction();
