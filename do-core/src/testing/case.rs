@@ -1,4 +1,5 @@
 use super::{
+    difference::HostKind,
     driver::{Driver, PanicCost},
     lab::Lab,
     tasks::Local,
@@ -46,6 +47,12 @@ impl<D: Driver> Case<D> {
         self
     }
 
+    /// It holds on these hosts only, for the reason of the [`Difference`](super::Difference) with this id.
+    pub(super) fn differs(mut self, hosts: &'static [HostKind], difference: &'static str) -> Self {
+        self.needs.only = Some(Only { hosts, difference });
+        self
+    }
+
     /// Runs it against the host of the lab, of which it may be the only one (see [`Needs::is_alone`]).
     pub fn run<'a>(&self, lab: &'a Lab<D>) -> Run<'a> {
         (self.run)(lab)
@@ -70,6 +77,18 @@ pub struct Needs {
     pub long: bool,
     /// It panics in an object, and holds where a panic costs this.
     pub panics: Option<PanicCost>,
+    /// It holds on some hosts only.
+    pub only: Option<Only>,
+}
+
+/// On which hosts a case holds, and why not on the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Only {
+    /// The hosts.
+    pub hosts: &'static [HostKind],
+    /// The id of the [`Difference`](super::Difference) that is the reason.
+    pub difference: &'static str,
 }
 
 impl Needs {
@@ -78,9 +97,14 @@ impl Needs {
         self.evicts || self.crashes || self.panics.is_some()
     }
 
-    /// Whether it says something about this host.
-    pub fn suits<D: Driver>(&self, driver: &D) -> bool {
-        self.panics.is_none_or(|cost| cost == driver.panic_cost())
+    /// Why it says nothing about this host: the id of the [`Difference`](super::Difference).
+    pub fn unsuited<D: Driver>(&self, driver: &D) -> Option<&'static str> {
+        if let Some(only) = self.only
+            && !only.hosts.contains(&driver.kind())
+        {
+            return Some(only.difference);
+        }
+        self.panics.filter(|cost| *cost != driver.panic_cost()).map(|_| "panic")
     }
 }
 

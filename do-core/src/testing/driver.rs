@@ -1,5 +1,6 @@
 use super::{
     case::{Fault, Outcome},
+    difference::HostKind,
     exchange::{Exchange, Head, Notices},
 };
 use crate::Message;
@@ -15,6 +16,9 @@ pub trait Driver {
 
     /// A request of this host.
     type Exchange: Exchange;
+
+    /// What kind of host it is.
+    fn kind(&self) -> HostKind;
 
     /// One POST over a connection of its own: status and body. It is on its way when the future is first polled.
     ///

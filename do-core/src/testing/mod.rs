@@ -8,6 +8,7 @@
 mod bodies;
 mod case;
 mod cases;
+mod difference;
 mod driver;
 mod exchange;
 mod lab;
@@ -19,8 +20,9 @@ mod step;
 mod tasks;
 mod thrown;
 
-pub use case::{Case, Fault, Needs, Outcome, Run};
+pub use case::{Case, Fault, Needs, Only, Outcome, Run};
 pub use cases::cases;
+pub use difference::{Difference, HostKind, differences};
 pub use driver::{Client, Driver, Opened, PanicCost, Received};
 pub use exchange::{Exchange, Head, Leave, Notices, Piece};
 pub use lab::Lab;

@@ -3,7 +3,7 @@
 use crate::{exchange::Http, runner::Kind, web};
 use do_core::{
     Env, Namespace, ObjectName, Timestamp, limits,
-    testing::{Driver, Fault, Head, Notices, Opened, Outcome, PanicCost, Probe, route},
+    testing::{Driver, Fault, Head, HostKind, Notices, Opened, Outcome, PanicCost, Probe, route},
     tokio::{Clock, Host, ManualClock},
 };
 use std::{net::SocketAddr, sync::Mutex, time::Duration};
@@ -94,6 +94,10 @@ impl Native {
 impl Driver for Native {
     type Client = web::Socket;
     type Exchange = Http;
+
+    fn kind(&self) -> HostKind {
+        HostKind::Tokio
+    }
 
     async fn post(&self, path: &str, body: Vec<u8>) -> Result<(u16, Vec<u8>), Fault> {
         web::post(self.address(), path, body).await

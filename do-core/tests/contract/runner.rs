@@ -96,7 +96,7 @@ async fn one<K: Kind>(
     shared: Option<&K::Shared>,
 ) -> (usize, &'static str, Verdict) {
     let verdict = match kind.driver(shared).await {
-        Ok(driver) if !case.needs.suits(&driver) => {
+        Ok(driver) if case.needs.unsuited(&driver).is_some() => {
             kind.stop(driver).await;
             Verdict::Skip
         }

@@ -1,7 +1,7 @@
 //! workerd with the contract's Worker: a process that cases share, or one of their own, in real time.
 
 use crate::{exchange::Http, runner::Kind, web};
-use do_core::testing::{Driver, Fault, Head, Notices, Opened, Outcome, PanicCost};
+use do_core::testing::{Driver, Fault, Head, HostKind, Notices, Opened, Outcome, PanicCost};
 use serde::Deserialize;
 use std::{
     env,
@@ -218,6 +218,10 @@ impl Remote {
 impl Driver for Remote {
     type Client = web::Socket;
     type Exchange = Http;
+
+    fn kind(&self) -> HostKind {
+        HostKind::Workerd
+    }
 
     async fn post(&self, path: &str, body: Vec<u8>) -> Result<(u16, Vec<u8>), Fault> {
         web::post(self.address()?, path, body).await
