@@ -45,7 +45,9 @@
 //! Each only adds API.
 //! - `tokio`: the native host in `do_core::tokio`. Does nothing on wasm32.
 //! - `workers`: the adapter for Workers in `do_core::workers`. Does nothing on native targets.
-//! - `testing`: the contract in `do_core::testing`: cases named by rule, and the probe object that they command.
+//! - `testing`: for tests. The kit in `do_core::kit`, which runs objects in one thread with virtual time, a seed and
+//!   faults (native; brings `tokio` with it), and the contract in `do_core::testing`: cases named by rule, and the probe
+//!   object that they command.
 
 #[cfg(any(
     all(feature = "tokio", not(target_arch = "wasm32")),
@@ -65,6 +67,8 @@ mod env;
 mod error;
 mod export;
 mod id;
+#[cfg(all(feature = "testing", not(target_arch = "wasm32")))]
+pub mod kit;
 pub mod limits;
 mod name;
 mod object;

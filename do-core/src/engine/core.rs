@@ -3,7 +3,7 @@
 //! No borrow of a cell here is ever held while the application's code runs.
 
 use super::{
-    ConnId, ReadyQueue, SocketKey, Storage, Transport,
+    ConnId, Director, ReadyQueue, SocketKey, Storage, Transport,
     alarm::{AlarmSlot, RunEnd},
     class::LocalFuture,
     clock::Clock,
@@ -56,6 +56,7 @@ pub(crate) struct Shared {
     /// The monotonic time of the present round, read once for it.
     pub(super) elapsed: Cell<Duration>,
     serial: Cell<u64>,
+    director: Option<Rc<dyn Director>>,
 }
 
 impl Shared {
@@ -64,6 +65,7 @@ impl Shared {
         transport: Rc<dyn Transport>,
         ready: Arc<ReadyQueue>,
         seed: u64,
+        director: Option<Rc<dyn Director>>,
     ) -> Self {
         let elapsed = Cell::new(clock.elapsed());
         let random = RefCell::new(fastrand::Rng::with_seed(seed));
@@ -77,7 +79,34 @@ impl Shared {
             random,
             elapsed,
             serial: Cell::new(0),
+            director,
         }
+    }
+
+    /// The next of what waits: the first, unless a director says otherwise.
+    pub(super) fn next<T>(&self, waiting: &mut VecDeque<T>) -> Option<T> {
+        match &self.director {
+            Some(director) if waiting.len() > 1 => waiting.remove(director.pick(waiting.len())),
+            _ => waiting.pop_front(),
+        }
+    }
+
+    /// For the history of a test.
+    pub(super) fn note(&self, id: &ObjectId, what: fmt::Arguments<'_>) {
+        if let Some(director) = &self.director {
+            match id.name() {
+                Some(name) => director.note(format_args!("{:?} {what}", name.as_str())),
+                None => director.note(format_args!("{id} {what}")),
+            }
+        }
+    }
+
+    pub(super) fn alarms_late(&self) -> Duration {
+        self.director.as_ref().map_or(Duration::ZERO, |director| director.alarms_late())
+    }
+
+    pub(super) fn alarm_again(&self) -> bool {
+        self.director.as_ref().is_some_and(|director| director.alarm_again())
     }
 
     /// A number never given before; never 0.
@@ -256,6 +285,16 @@ impl Core {
 
     pub(crate) fn transport(&self) -> &dyn Transport {
         &*self.shared.transport
+    }
+
+    /// D3: the order of sockets is nobody's to rely on, so a director makes sure that nobody does.
+    pub(crate) fn in_any_order<T>(&self, mut all: Vec<T>) -> Vec<T> {
+        if let Some(director) = &self.shared.director {
+            for last in (1..all.len()).rev() {
+                all.swap(last, director.pick(last + 1));
+            }
+        }
+        all
     }
 
     /// A socket's name for the driver.

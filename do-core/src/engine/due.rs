@@ -20,7 +20,7 @@ impl Engine {
     /// When [`poll`](Self::poll) has something to do again, in monotonic time, if nothing else happens.
     pub(crate) fn next_deadline(&self) -> Option<Duration> {
         let alarm = self.alarms.first().filter(|_| !self.draining).map(|(at, _)| {
-            let wait = self.shared.clock.now().until(*at);
+            let wait = self.shared.clock.now().until(*at + self.shared.alarms_late());
             self.shared.elapsed.get().saturating_add(wait)
         });
         let timer = self.shared.timers.borrow().next();
@@ -90,7 +90,7 @@ impl Engine {
         let mut fired = false;
         while !self.draining
             && let Some(&(at, index)) = self.alarms.first()
-            && at <= self.shared.clock.now()
+            && at + self.shared.alarms_late() <= self.shared.clock.now()
         {
             fired = true;
             self.alarms.pop_first();

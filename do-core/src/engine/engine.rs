@@ -1,7 +1,7 @@
 //! The engine of one thread: the objects that live on it, and what is to be done next.
 
 use super::{
-    ReadyQueue, SocketKey, Storage, Transport,
+    Director, ReadyQueue, SocketKey, Storage, Transport,
     class::Class,
     clock::Clock,
     core::{Due, Shared},
@@ -40,6 +40,8 @@ pub(crate) struct Ports {
     pub(crate) transport: Rc<dyn Transport>,
     pub(crate) ready: Arc<ReadyQueue>,
     pub(crate) seed: u64,
+    /// Only in tests.
+    pub(crate) director: Option<Rc<dyn Director>>,
 }
 
 /// The driver stops: what is under way is cut off.
@@ -112,9 +114,9 @@ pub(super) struct PortsLeft {
 
 impl Engine {
     pub(crate) fn new(ports: Ports, classes: Vec<Class>, config: Config) -> Self {
-        let Ports { storage, index, clock, transport, ready, seed } = ports;
+        let Ports { storage, index, clock, transport, ready, seed, director } = ports;
         Self {
-            shared: Rc::new(Shared::new(clock, transport, ready, seed)),
+            shared: Rc::new(Shared::new(clock, transport, ready, seed, director)),
             ports: PortsLeft { storage, index },
             classes: classes.into_iter().map(Rc::new).collect(),
             config,
@@ -223,7 +225,12 @@ impl Engine {
     /// Does what can be done now. True when more may be left: a task that wakes itself again and again must not
     /// keep out what comes from outside.
     pub(crate) fn poll(&mut self) -> bool {
-        self.budget = TURNS;
+        self.poll_turns(TURNS)
+    }
+
+    /// [`poll`](Self::poll) with another bound. With one turn, true means that there was one to do.
+    pub(crate) fn poll_turns(&mut self, most: usize) -> bool {
+        self.budget = most;
         loop {
             let mut busy = self.tick();
             if self.woken.is_empty() {
@@ -231,14 +238,14 @@ impl Engine {
                 self.woken.extend(self.woken_next.drain(..));
             }
             while self.budget > 0
-                && let Some(key) = self.woken.pop_front()
+                && let Some(key) = self.shared.next(&mut self.woken)
             {
                 busy = true;
                 self.budget -= 1;
                 self.run_task(key);
             }
             while self.budget > 0
-                && let Some(index) = self.runnable.pop_front()
+                && let Some(index) = self.shared.next(&mut self.runnable)
             {
                 busy = true;
                 self.run_place(index);
@@ -293,6 +300,11 @@ impl Engine {
         let place = self.places.get_mut(index as usize)?;
         let Place { live, sockets, .. } = place;
         live.as_mut().map(|live| (&**sockets, live))
+    }
+
+    #[cfg(feature = "testing")]
+    pub(super) fn index_of(&self, key: &ObjectKey) -> Option<u32> {
+        self.by_key.get(key).copied()
     }
 
     fn place_of(&mut self, key: ObjectKey) -> u32 {

@@ -29,6 +29,10 @@ impl Engine {
             Ok(()) => {}
             Err(error) => {
                 tracing::warn!(object = index, %error, "the constructor failed");
+                if let Some(place) = self.places.get(index as usize) {
+                    let id = ObjectId::from_parts(place.key.id, place.name.clone());
+                    self.shared.note(&id, format_args!("is not constructed: {error}"));
+                }
                 self.construction_failed(index, &error);
             }
         }
@@ -74,6 +78,7 @@ impl Engine {
             self.awake.insert((place.last_active, index));
         }
         tracing::debug!(object = %core.id, "constructed");
+        self.shared.note(&core.id, format_args!("is constructed"));
         self.end_turn(index, &core);
         Ok(())
     }
@@ -104,6 +109,7 @@ impl Engine {
         let Some(place) = self.places.get_mut(index as usize) else { return };
         let Some(live) = place.live.take() else { return };
         self.awake.remove(&(place.last_active, index));
+        self.shared.note(&live.core.id, format_args!("is reset: {error}"));
         let inbox = std::mem::take(&mut place.inbox);
         place.alarm_queued = false;
         live.core.die();
@@ -234,9 +240,41 @@ impl Engine {
         if let Some(live) = place.live.take() {
             tracing::debug!(object = %live.core.id, sockets = place.sockets.len(), "evicted");
             self.awake.remove(&(place.last_active, index));
+            self.shared.note(&live.core.id, format_args!("leaves memory"));
             live.core.die();
             cut_off([live.instance]);
         }
+    }
+
+    /// For tests: an object leaves memory as an idle one does. What keeps it there, if something does.
+    #[cfg(feature = "testing")]
+    pub(crate) fn evict_idle(&mut self, key: &super::ObjectKey) -> Result<(), Vec<&'static str>> {
+        let Some(index) = self.index_of(key) else { return Ok(()) };
+        let why = self.place(index).map(|place| place.why_awake()).unwrap_or_default();
+        if !why.is_empty() {
+            return Err(why);
+        }
+        self.evict(index);
+        self.forget_if_possible(index);
+        Ok(())
+    }
+
+    /// For tests: the objects that are in memory.
+    #[cfg(feature = "testing")]
+    pub(crate) fn in_memory(&self) -> Vec<super::ObjectKey> {
+        let live = self.awake.iter().filter_map(|(_, index)| self.places.get(*index as usize));
+        live.map(|place| place.key).collect()
+    }
+
+    /// For tests: an object is moved away, whatever is under way in it.
+    #[cfg(feature = "testing")]
+    pub(crate) fn evict_now(&mut self, key: &super::ObjectKey, error: &Error) {
+        let Some(index) = self.index_of(key) else { return };
+        if self.place(index).is_some_and(|place| place.live.is_some()) {
+            return self.reset(index, error);
+        }
+        self.drop_sockets(index);
+        self.forget_if_possible(index);
     }
 
     /// Objects in memory have open files. When there are as many as may be, those that have been idle for the

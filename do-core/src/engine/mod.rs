@@ -33,7 +33,7 @@ pub(crate) use {
     engine::{AlarmIndex, Config, Engine, Ports, SocketEvent},
     events::Reply,
     place::ObjectKey,
-    ports::{ConnId, SocketKey, Storage, Transport},
+    ports::{ConnId, Director, SocketKey, Storage, Transport},
     ready::ReadyQueue,
     sleep::Sleep,
     sockets::SocketCell,

@@ -1,7 +1,7 @@
 //! What the engine asks of its driver.
 
 use crate::{CloseFrame, Error, Message, Row, Rows, Timestamp, Value};
-use std::ops::ControlFlow;
+use std::{fmt, ops::ControlFlow, time::Duration};
 
 /// One object's database as the engine drives it.
 ///
@@ -95,4 +95,19 @@ pub(crate) trait Transport {
 
     /// Stops reading, because the object does not keep up, or goes on.
     fn set_paused(&self, conn: ConnId, paused: bool);
+}
+
+/// What a driver for tests decides and writes down. The tokio host has none: there, what was woken first runs first.
+pub(crate) trait Director {
+    /// Which of so many that could be next is next. At least one could.
+    fn pick(&self, of: usize) -> usize;
+
+    /// Something happened in an object.
+    fn note(&self, what: fmt::Arguments<'_>);
+
+    /// How much later than they are due alarms fire.
+    fn alarms_late(&self) -> Duration;
+
+    /// Whether the alarm that just succeeded is delivered once more: at least once is all that is promised.
+    fn alarm_again(&self) -> bool;
 }

@@ -94,6 +94,10 @@ impl Engine {
         task.waker.polling();
         core.task.set(task.serial);
         let waker = task.waker.waker();
+        core.shared.note(
+            &core.id,
+            format_args!("{} {}", task.kind.name(), if first { "begins" } else { "goes on" }),
+        );
         let turn = if live.is_held_by(task.within.gate) { task.within } else { Within::default() };
         let poll = run_in_turn(&core, turn, || task.future.as_mut().poll(&mut Context::from_waker(&waker)));
         let unfinished = match poll {
@@ -143,6 +147,9 @@ impl Engine {
     }
 
     fn commit(&mut self, index: u32, core: &Core) -> Result<(), Error> {
+        if core.storage.is_dirty() {
+            core.shared.note(&core.id, format_args!("commits"));
+        }
         let alarm_changed = core.alarm_changed.take();
         let mut alarm = None;
         if alarm_changed {
@@ -268,7 +275,8 @@ pub(super) fn finish(core: &Rc<Core>, live: &Live, serial: u64, kind: TaskKind, 
         (TaskKind::Alarm(timer), Outcome::Done(result)) => {
             core.cancel(timer);
             let end = if result.inspect_err(failed).is_ok() { RunEnd::Succeeded } else { RunEnd::Failed };
-            let clears = core.alarm.borrow().clears(end);
+            let again = end == RunEnd::Succeeded && core.shared.alarm_again();
+            let clears = !again && core.alarm.borrow().clears(end);
             if clears && let Err(error) = core.storage.set_alarm(None) {
                 core.fault(error);
             }

@@ -87,6 +87,31 @@ fn set_up(conn: &mut Connection, limits: &SqlLimits, gate: &Arc<Gate>) -> rusqli
     conn.authorizer(Some(gate.authorizer()))
 }
 
+/// For the test kit: the files are real and nothing waits for the disk, and `random()` and `randomblob()` repeat with
+/// the seed.
+#[cfg(feature = "testing")]
+pub(super) fn unsync(conn: &Connection, seed: u64) -> rusqlite::Result<()> {
+    use rusqlite::functions::FunctionFlags;
+    conn.pragma_update(None, "synchronous", "OFF")?;
+    let numbers = Arc::new(Mutex::new(fastrand::Rng::with_seed(seed)));
+    let blobs = Arc::clone(&numbers);
+    let locked =
+        |random: &Arc<Mutex<fastrand::Rng>>| random.lock().unwrap_or_else(PoisonError::into_inner).fork();
+    conn.create_scalar_function("random", 0, FunctionFlags::SQLITE_UTF8, move |_| {
+        Ok(locked(&numbers).i64(..))
+    })?;
+    conn.create_scalar_function("randomblob", 1, FunctionFlags::SQLITE_UTF8, move |context| {
+        let bytes = usize::try_from(context.get::<i64>(0)?.max(1)).unwrap_or(usize::MAX);
+        let mut blob = vec![0; bytes.min(MAX_BLOB)];
+        locked(&blobs).fill(&mut blob);
+        Ok(blob)
+    })
+}
+
+/// What SQLite itself would refuse to keep.
+#[cfg(feature = "testing")]
+const MAX_BLOB: usize = 16 * 1_024 * 1_024;
+
 /// Creates a folder with those above it, and syncs the entry of each new one: a file in a folder that a power
 /// failure takes away is lost however often it was synced itself.
 pub(crate) fn create_folders(folder: &Path) -> io::Result<()> {

@@ -25,6 +25,8 @@ use std::{
 pub(crate) struct Database {
     path: PathBuf,
     limits: SqlLimits,
+    #[cfg(feature = "testing")]
+    unsynced: Option<u64>,
     gate: Arc<Gate>,
     conn: OnceCell<Connection>,
     /// Which file was opened.
@@ -50,6 +52,8 @@ impl Database {
         Ok(Self {
             path: path.to_owned(),
             limits: *limits,
+            #[cfg(feature = "testing")]
+            unsynced: None,
             gate: Arc::default(),
             conn: OnceCell::new(),
             file: Cell::new(None),
@@ -58,6 +62,15 @@ impl Database {
             iterating: Cell::new(0),
             lost: RefCell::new(None),
         })
+    }
+
+    /// For the test kit: a database that is not synced, and whose `random()` is that of a seed.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    #[cfg(feature = "testing")]
+    pub(crate) fn open_unsynced(path: &Path, limits: &SqlLimits, seed: u64) -> Result<Self, Error> {
+        Ok(Self { unsynced: Some(seed), ..Self::open(path, limits)? })
     }
 
     /// A file that was deleted or replaced while it is open still takes commits, which nobody would find again.
@@ -79,6 +92,11 @@ impl Database {
             return Ok(conn);
         }
         let conn = connect(&self.path, &self.limits, &self.gate)?;
+        #[cfg(feature = "testing")]
+        if let Some(seed) = self.unsynced {
+            let unsync = || super::connect::unsync(&conn, seed);
+            self.gate.trusting(unsync).map_err(host_error)?;
+        }
         self.file.set(file_id(&self.path));
         Ok(self.conn.get_or_init(|| conn))
     }

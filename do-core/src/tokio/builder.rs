@@ -1,10 +1,11 @@
 use super::{
     host::Host,
     lock::DirLock,
-    namespace::{HostEnv, NamespaceInfo, Shared, shard_of},
+    namespace::{HostEnv, NamespaceInfo, Shared, Unique, shard_of, system_random},
     serve::Serving,
     shard::{Shard, ShardQueue},
     state::HostState,
+    upgrade::Accepts,
     ws::{ConnLimits, Connections},
 };
 use crate::{
@@ -41,7 +42,7 @@ pub struct Builder {
 }
 
 /// Makes a class on its shard's thread. A plain function, so that it can go there.
-type MakeClass = fn(HostEnv, Rc<Connections>) -> Class;
+pub(crate) type MakeClass = fn(HostEnv, Rc<dyn Accepts>) -> Class;
 
 impl Builder {
     pub(super) fn new(dir: PathBuf) -> Self {
@@ -67,8 +68,8 @@ impl Builder {
     /// It may hold ASCII letters, digits, `_` and `-`, at most 64 of them; [`start`](Self::start) says so
     /// otherwise.
     pub fn object<O: DurableObject<HostState>>(mut self, namespace: impl Into<String>) -> Self {
-        let make: MakeClass = |env, connections| {
-            Class::new::<HostState, O>(move |core| HostState::new(core, env.clone(), Rc::clone(&connections)))
+        let make: MakeClass = |env, network| {
+            Class::new::<HostState, O>(move |core| HostState::new(core, env.clone(), Rc::clone(&network)))
         };
         self.classes.push((namespace.into(), make));
         self
@@ -162,16 +163,7 @@ impl Builder {
             let queue = Arc::clone(queue);
             self.clock.on_jump(Arc::new(move || queue.wake()));
         }
-        let namespaces =
-            self.classes.iter().map(|(name, _)| NamespaceInfo::new(name)).collect::<Result<_, _>>()?;
-        let shared = Arc::new(Shared {
-            namespaces,
-            shards: queues.clone(),
-            vars: self.vars.clone(),
-            secrets: self.secrets.clone(),
-            clock: Arc::clone(&self.clock),
-            draining: false.into(),
-        });
+        let shared = self.shared(queues.clone(), Box::new(system_random))?;
         let this = Arc::new(self);
         let mut threads = Vec::with_capacity(shards);
         for (number, queue) in queues.into_iter().enumerate() {
@@ -191,6 +183,44 @@ impl Builder {
             }
         }
         Ok(Host::new(shared, threads, lock, Serving::new()))
+    }
+
+    /// What all handles share.
+    fn shared(&self, shards: Vec<Arc<ShardQueue>>, unique: Unique) -> Result<Arc<Shared>, Error> {
+        let namespaces =
+            self.classes.iter().map(|(name, _)| NamespaceInfo::new(name)).collect::<Result<_, _>>()?;
+        Ok(Arc::new(Shared {
+            namespaces,
+            shards,
+            vars: self.vars.clone(),
+            secrets: self.secrets.clone(),
+            clock: Arc::clone(&self.clock),
+            draining: false.into(),
+            unique,
+        }))
+    }
+
+    /// For the test kit, which drives the same objects without threads: everything but them.
+    #[cfg(feature = "testing")]
+    pub(crate) fn plan(self, shards: Vec<Arc<ShardQueue>>, unique: Unique) -> Result<Plan, Error> {
+        self.check()?;
+        let env = HostEnv(self.shared(shards, unique)?);
+        Ok(Plan {
+            env,
+            config: self.config(),
+            limits: self.conn_limits(),
+            sql: self.sql,
+            classes: self.makers(),
+        })
+    }
+
+    #[cfg(feature = "testing")]
+    fn makers(&self) -> Vec<MakeClass> {
+        self.classes.iter().map(|(_, make)| *make).collect()
+    }
+
+    fn conn_limits(&self) -> ConnLimits {
+        ConnLimits { message_bytes: self.message_bytes, outbox_bytes: self.outbox_bytes }
     }
 
     fn config(&self) -> Config {
@@ -256,6 +286,16 @@ impl Builder {
     }
 }
 
+/// A host without its threads.
+#[cfg(feature = "testing")]
+pub(crate) struct Plan {
+    pub(crate) env: HostEnv,
+    pub(crate) config: Config,
+    pub(crate) limits: ConnLimits,
+    pub(crate) sql: SqlLimits,
+    pub(crate) classes: Vec<MakeClass>,
+}
+
 /// A database, its log and the log's index.
 const FILES_PER_OBJECT: usize = 3;
 
@@ -302,12 +342,12 @@ impl Seat {
 
     fn run(self) {
         let Self { builder, env, index, alarms, queue } = self;
-        let limits = ConnLimits { message_bytes: builder.message_bytes, outbox_bytes: builder.outbox_bytes };
+        let limits = builder.conn_limits();
         let conn_queue = Arc::clone(&queue);
         let connections =
             Rc::new(Connections::new(limits, Arc::new(move |conn| conn_queue.conn_ready(conn))));
         let classes =
-            builder.classes.iter().map(|(_, make)| make(env.clone(), Rc::clone(&connections))).collect();
+            builder.classes.iter().map(|(_, make)| make(env.clone(), Rc::clone(&connections) as _)).collect();
         let names = builder.classes.iter().map(|(name, _)| name.clone()).collect();
         let opener = Arc::clone(&builder);
         let ports = Ports {
@@ -317,6 +357,7 @@ impl Seat {
             transport: Rc::clone(&connections) as _,
             ready: Shard::ready_queue(&queue),
             seed: getrandom::u64().unwrap_or_default(), // jitter only
+            director: None,
         };
         let mut engine = Engine::new(ports, classes, builder.config());
         for (key, name, at) in alarms {

@@ -107,3 +107,11 @@ pub use host::Host;
 pub use namespace::{HostEnv, HostNamespace, HostStub};
 pub use service::NamespaceService;
 pub use state::{HostAlarms, HostSleep, HostSocket, HostSockets, HostSql, HostState};
+#[cfg(feature = "testing")]
+pub(crate) use {
+    builder::MakeClass,
+    serve::sendable,
+    shard::{Command, ShardQueue},
+    upgrade::Accepts,
+    ws::{peer_close, too_long},
+};

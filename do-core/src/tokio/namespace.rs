@@ -31,6 +31,16 @@ pub(super) struct Shared {
     pub(super) secrets: BTreeMap<String, Secret>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) draining: AtomicBool,
+    pub(super) unique: Unique,
+}
+
+/// Fills the part of a new id that is random.
+pub(crate) type Unique = Box<dyn Fn(&mut [u8]) -> Result<(), Error> + Send + Sync>;
+
+/// From the operating system.
+pub(super) fn system_random(bytes: &mut [u8]) -> Result<(), Error> {
+    let failed = |e| Error::new(ErrorKind::Platform, format!("the system gives no randomness: {e}"));
+    getrandom::fill(bytes).map_err(failed)
 }
 
 /// One class of objects.
@@ -149,8 +159,7 @@ impl Namespace for HostNamespace {
 
     fn unique_id(&self) -> Result<ObjectId, Error> {
         let mut first = [0; 16];
-        getrandom::fill(&mut first)
-            .map_err(|e| Error::new(ErrorKind::Platform, format!("the system gives no randomness: {e}")))?;
+        (self.shared.unique)(&mut first)?;
         Ok(ObjectId::from_parts(self.info()?.id(first), None))
     }
 
@@ -170,6 +179,11 @@ pub struct HostStub {
 }
 
 impl HostStub {
+    #[cfg(feature = "testing")]
+    pub(crate) fn key(&self) -> ObjectKey {
+        self.key
+    }
+
     fn shard(&self) -> &Arc<ShardQueue> {
         // invariant: a host has at least one shard
         &self.shared.shards[shard_of(&self.key.id, self.shared.shards.len())]

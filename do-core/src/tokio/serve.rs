@@ -137,7 +137,7 @@ where
 /// The response as HTTP can send it, which is the same on Workers: no body with 204, 205 and 304, and instead of a status
 /// that ends no exchange, or of a 101 that switches to nothing, what any other fault of the code gives. A length that is
 /// not that of the body is left out; to HEAD it is that of another body (RFC 9110 section 9.3.2).
-pub(super) fn sendable(method: &Method, mut response: Response) -> Response {
+pub(crate) fn sendable(method: &Method, mut response: Response) -> Response {
     let length = response.body().size_hint().exact();
     let said = response.headers().get(header::CONTENT_LENGTH);
     if let (Some(length), Some(said)) = (length, said)

@@ -18,7 +18,7 @@ use std::{
 use tokio::sync::oneshot;
 
 /// What other threads ask of a shard.
-pub(super) enum Command {
+pub(crate) enum Command {
     Fetch {
         key: ObjectKey,
         name: Option<ObjectName>,
@@ -41,8 +41,19 @@ pub(super) enum Command {
     Stop,
 }
 
+#[cfg(feature = "testing")]
+impl Command {
+    /// The object that it is about.
+    pub(crate) fn object(&self) -> Option<ObjectKey> {
+        match self {
+            Self::Fetch { key, .. } | Self::WhyAwake { key, .. } => Some(*key),
+            Self::Delay { .. } | Self::Shutdown { .. } | Self::Stop => None,
+        }
+    }
+}
+
 /// The way to a shard from any thread.
-pub(super) struct ShardQueue {
+pub(crate) struct ShardQueue {
     inbound: Mutex<Inbound>,
     thread: OnceLock<Thread>,
     /// There may be something to do. The thread's own token does not tell: whatever parks the thread inside a
@@ -62,7 +73,7 @@ struct Inbound {
 const COMMANDS_MAX: usize = 65_536;
 
 impl ShardQueue {
-    pub(super) fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self { inbound: Mutex::default(), thread: OnceLock::new(), woken: AtomicBool::new(false) })
     }
 
@@ -103,6 +114,12 @@ impl ShardQueue {
         if let Some(thread) = self.thread.get() {
             thread.unpark();
         }
+    }
+
+    /// What was asked for since the last time.
+    #[cfg(feature = "testing")]
+    pub(crate) fn take_commands(&self) -> VecDeque<Command> {
+        std::mem::take(&mut self.lock().commands)
     }
 
     /// Nothing is taken any more; what waited is given back to be dropped, which answers it.

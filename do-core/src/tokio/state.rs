@@ -1,6 +1,6 @@
 //! What a native object has of its host: handles on the instance's [`Core`].
 
-use super::{namespace::HostEnv, upgrade::PendingUpgrade, ws};
+use super::{namespace::HostEnv, upgrade::Accepts, ws};
 use crate::{
     Accept, AlarmScheduler, AutoResponse, CloseFrame, Error, ErrorKind, Failure, Message, ObjectId,
     ObjectState, Params, ReadyState, Request, Response, Row, Rows, Socket, SocketOf, SocketRegistry,
@@ -17,7 +17,6 @@ use std::{
     task::{Context, Poll},
     time::Duration,
 };
-use ws::Connections;
 
 /// The native [`ObjectState`].
 #[derive(Clone)]
@@ -32,10 +31,10 @@ struct Inner {
 }
 
 impl HostState {
-    pub(super) fn new(core: Rc<Core>, env: HostEnv, connections: Rc<Connections>) -> Self {
+    pub(crate) fn new(core: Rc<Core>, env: HostEnv, network: Rc<dyn Accepts>) -> Self {
         Self(Rc::new(Inner {
             env,
-            sockets: HostSockets { core: Rc::clone(&core), connections },
+            sockets: HostSockets { core: Rc::clone(&core), network },
             alarms: HostAlarms(Rc::clone(&core)),
             sql: HostSql(Rc::clone(&core)),
             core,
@@ -123,7 +122,7 @@ impl Future for HostSleep {
 #[derive(Clone)]
 pub struct HostSockets {
     core: Rc<Core>,
-    connections: Rc<Connections>,
+    network: Rc<dyn Accepts>,
 }
 
 impl HostSockets {
@@ -140,24 +139,27 @@ impl SocketRegistry for HostSockets {
         let (tags, attachment) = with.into_parts();
         self.core.sockets().check_room()?;
         let key = self.core.new_socket_key()?;
-        let upgrade = PendingUpgrade::take(request).ok_or_else(|| {
+        let conn = self.network.accept(request, key).ok_or_else(|| {
             Error::new(
                 ErrorKind::Invalid,
                 "the request's connection cannot be upgraded, or its upgrade was taken already",
             )
             .of_request()
         })?;
-        let conn = self.connections.insert(upgrade, key);
         let cell = self.core.sockets().insert(key.socket, conn, tags, attachment);
         Ok((response, self.handle(cell)))
     }
 
     fn all(&self) -> Vec<HostSocket> {
-        self.core.sockets().all().into_iter().map(|cell| self.handle(cell)).collect()
+        self.core.in_any_order(self.core.sockets().all()).into_iter().map(|cell| self.handle(cell)).collect()
     }
 
     fn tagged(&self, tag: &Tag) -> Vec<HostSocket> {
-        self.core.sockets().tagged(tag).into_iter().map(|cell| self.handle(cell)).collect()
+        self.core
+            .in_any_order(self.core.sockets().tagged(tag))
+            .into_iter()
+            .map(|cell| self.handle(cell))
+            .collect()
     }
 
     fn set_auto_response(&self, pair: Option<AutoResponse>) -> Result<(), Error> {

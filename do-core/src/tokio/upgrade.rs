@@ -1,6 +1,10 @@
 //! How the upgrade of a request reaches the object that accepts it.
 
-use crate::Request;
+use super::ws::Connections;
+use crate::{
+    Request,
+    engine::{ConnId, SocketKey},
+};
 use hyper::upgrade::OnUpgrade;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,8 +21,20 @@ impl PendingUpgrade {
         }
     }
 
-    pub(super) fn take(request: &Request) -> Option<OnUpgrade> {
+    fn take(request: &Request) -> Option<OnUpgrade> {
         let pending = request.extensions().get::<Self>()?;
         pending.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Where the connections of accepted requests go: the host's network, or the test kit's.
+pub(crate) trait Accepts {
+    /// Takes the connection of a request; `None` when it has none, or it was taken.
+    fn accept(&self, request: &Request, key: SocketKey) -> Option<ConnId>;
+}
+
+impl Accepts for Connections {
+    fn accept(&self, request: &Request, key: SocketKey) -> Option<ConnId> {
+        Some(self.insert(PendingUpgrade::take(request)?, key))
     }
 }

@@ -11,6 +11,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a case fails by a panic of the runner too
 
 mod exchange;
+mod kit;
 mod native;
 mod report;
 mod runner;
@@ -46,7 +47,10 @@ fn main() -> ExitCode {
 }
 
 async fn run(report: &mut Report, wanted: &Wanted) {
-    report.column(runner::run(native::Tokio, wanted).await);
+    report.column(runner::in_kit(wanted));
+    if std::env::var_os("DO_KIT_ONLY").is_none() {
+        report.column(runner::run(native::Tokio, wanted).await);
+    }
     match workerd::Workerd::from_environment() {
         Ok(hosts) if hosts.is_empty() => report.skipped(
             "workerd",

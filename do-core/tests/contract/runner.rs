@@ -1,6 +1,9 @@
 //! Runs the cases on one host: those that disturb nobody side by side, the others each on a host of its own.
 
-use crate::report::{Column, Verdict};
+use crate::{
+    kit::InKit,
+    report::{Column, Verdict},
+};
 use do_core::testing::{Case, Driver, Fault, Lab, cases};
 use futures::{FutureExt, StreamExt, stream};
 use std::{panic::AssertUnwindSafe, time::Duration};
@@ -133,4 +136,34 @@ fn word(verdict: &Verdict) -> &'static str {
         Verdict::Skip => "skip",
         Verdict::Fail(_) => "FAIL",
     }
+}
+
+/// Each case in a world of its own, one after the other: they take milliseconds.
+pub(crate) fn in_kit(wanted: &Wanted) -> Column {
+    let seed = std::env::var("DO_KIT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
+    let all = cases::<InKit>().into_iter().enumerate().filter(|(_, case)| wanted.has(case.name));
+    let verdicts = all.map(|(number, case)| {
+        let verdict = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            let driver = match InKit::new(seed) {
+                Ok(driver) if case.needs.unsuited(&driver).is_some() => return Verdict::Skip,
+                Ok(driver) => driver,
+                Err(fault) => return Verdict::Fail(fault.to_string()),
+            };
+            let lab = Lab::new(driver, format!("case {number}"));
+            match lab.driver().kit().clone().run(case.run(&lab)) {
+                Ok(()) => Verdict::Pass,
+                Err(fault) => Verdict::Fail(fault.to_string()),
+            }
+        }));
+        let verdict = verdict.unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            Verdict::Fail(format!(
+                "it panicked: {}",
+                text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("?")
+            ))
+        });
+        println!("{:8} {:7} {}", "kit", word(&verdict), case.name);
+        (case.name, verdict)
+    });
+    Column { host: "kit", verdicts: Ok(verdicts.collect()) }
 }

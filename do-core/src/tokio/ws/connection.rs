@@ -376,11 +376,10 @@ impl Conn {
     }
 
     fn fail(&mut self, error: ProtocolError, events: &mut Vec<(SocketKey, ConnEvent)>) {
-        // A reason of ours is never too long; if one were, the code alone says enough.
-        let close = CloseFrame::new(error.code, error.reason).unwrap_or_else(|_| error.code.into());
+        let (error, close) = error.told();
         self.phase = Phase::Reported;
         self.decoder = Decoder::default();
-        events.push((self.owner, ConnEvent::Error(error.into(), close)));
+        events.push((self.owner, ConnEvent::Error(error, close)));
     }
 }
 

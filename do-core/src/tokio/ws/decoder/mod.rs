@@ -4,7 +4,7 @@
 //! Between messages the state is one empty pointer, and a message that lies whole in the input is copied once.
 
 use super::unmask::unmask;
-use crate::{Close, CloseCode, Error, ErrorKind, Message, Text};
+use crate::{Close, CloseCode, CloseFrame, Error, ErrorKind, Message, Text};
 use bytes::Bytes;
 
 /// What a client sent.
@@ -34,7 +34,19 @@ impl ProtocolError {
         Self { code: CloseCode::PROTOCOL, reason }
     }
 
+    pub(super) const TOO_LONG: Self =
+        Self { code: CloseCode::TOO_BIG, reason: "a message is longer than the limit" };
+
     const NOT_UTF8: Self = Self { code: CloseCode::INVALID_DATA, reason: "a text message is not UTF-8" };
+}
+
+impl ProtocolError {
+    /// For the object, and for the peer.
+    pub(super) fn told(self) -> (Error, CloseFrame) {
+        // A reason of ours is never too long; if one were, the code alone says enough.
+        let frame = CloseFrame::new(self.code, self.reason).unwrap_or_else(|_| self.code.into());
+        (self.into(), frame)
+    }
 }
 
 impl From<ProtocolError> for Error {
@@ -106,10 +118,7 @@ impl Decoder {
                 let assembled = self.check_order(&header)?;
                 // The lengths of control frames were checked with their header.
                 if !header.opcode.is_control() && header.remaining > limit.saturating_sub(assembled) {
-                    return Err(ProtocolError {
-                        code: CloseCode::TOO_BIG,
-                        reason: "a message is longer than the limit",
-                    });
+                    return Err(ProtocolError::TOO_LONG);
                 }
                 if header.is_whole_event() && input.0.len() >= header.remaining {
                     return whole_event(header, input).map(Some);
@@ -249,7 +258,7 @@ fn control_event(opcode: Opcode, payload: &[u8]) -> Result<Incoming, ProtocolErr
     }
 }
 
-fn close_event(payload: &[u8]) -> Result<Close, ProtocolError> {
+pub(super) fn close_event(payload: &[u8]) -> Result<Close, ProtocolError> {
     let Some((code, reason)) = payload.split_first_chunk::<2>() else {
         if payload.is_empty() {
             return Ok(Close::new(Close::NO_CODE, "", true));

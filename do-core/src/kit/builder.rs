@@ -1,0 +1,133 @@
+use super::{
+    director::Director,
+    disk::Disk,
+    kit::Kit,
+    net::{Net, NetLimits},
+    world::{Parts, World},
+};
+use crate::{
+    DurableObject, Error, ErrorKind, Secret, Timestamp,
+    engine::{Clock, ManualClock},
+    tokio::{self, HostState, ShardQueue},
+};
+use std::{rc::Rc, time::Duration};
+
+/// Sets up a [`Kit`].
+#[derive(Debug)]
+#[must_use]
+pub struct Builder {
+    host: tokio::Builder,
+    seed: Option<u64>,
+    now: Timestamp,
+}
+
+/// The seed that the variable `DO_KIT_SEED` names.
+pub(super) fn seed_of_environment() -> Option<u64> {
+    std::env::var("DO_KIT_SEED").ok()?.parse().ok()
+}
+
+/// 2027-01-15: a time that is as good as any, and the same for every run.
+const BEGIN: Timestamp = Timestamp::from_millis(1_800_000_000_000);
+
+impl Builder {
+    pub(super) fn new() -> Self {
+        Self { host: tokio::Host::builder("."), seed: None, now: BEGIN }
+    }
+
+    /// Registers the class `O` under the name of its namespace, as [`tokio::Builder::object`] does.
+    pub fn object<O: DurableObject<HostState>>(mut self, namespace: impl Into<String>) -> Self {
+        self.host = self.host.object::<O>(namespace);
+        self
+    }
+
+    /// What decides everything that is left open. Default: 0. The variable `DO_KIT_SEED` goes before the default, not
+    /// before this.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// The time at the beginning. Default: 2027-01-15T08:00Z.
+    pub fn now(mut self, now: Timestamp) -> Self {
+        self.now = now;
+        self
+    }
+
+    /// As [`tokio::Builder::idle`].
+    pub fn idle(mut self, idle: Duration) -> Self {
+        self.host = self.host.idle(idle);
+        self
+    }
+
+    /// As [`tokio::Builder::message_bytes`].
+    pub fn message_bytes(mut self, bytes: usize) -> Self {
+        self.host = self.host.message_bytes(bytes);
+        self
+    }
+
+    /// As [`tokio::Builder::outbox_bytes`].
+    pub fn outbox_bytes(mut self, bytes: usize) -> Self {
+        self.host = self.host.outbox_bytes(bytes);
+        self
+    }
+
+    /// As [`tokio::Builder::events_under_way`].
+    pub fn events_under_way(mut self, most: usize) -> Self {
+        self.host = self.host.events_under_way(most);
+        self
+    }
+
+    /// As [`tokio::Builder::local_sql_limits`].
+    pub fn local_sql_limits(mut self) -> Self {
+        self.host = self.host.local_sql_limits();
+        self
+    }
+
+    /// As [`tokio::Builder::var`].
+    pub fn var(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.host = self.host.var(name, value);
+        self
+    }
+
+    /// As [`tokio::Builder::secret`].
+    pub fn secret(mut self, name: impl Into<String>, value: Secret) -> Self {
+        self.host = self.host.secret(name, value);
+        self
+    }
+
+    /// Begins a world with nothing in it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for a namespace that is named wrongly or twice; [`ErrorKind::Platform`] when there is no
+    /// room for temporary files.
+    pub fn start(self) -> Result<Kit, Error> {
+        let seed = self.seed.or_else(seed_of_environment).unwrap_or(0);
+        let clock = ManualClock::at(self.now);
+        let director = Rc::new(Director::new(seed));
+        let queue = ShardQueue::new();
+        let ids = std::sync::Mutex::new(fastrand::Rng::with_seed(seed.rotate_left(32)));
+        let unique = Box::new(move |bytes: &mut [u8]| {
+            ids.lock().unwrap_or_else(std::sync::PoisonError::into_inner).fill(bytes);
+            Ok(())
+        });
+        let plan =
+            self.host.shards(1).clock(clock.clone()).plan(vec![std::sync::Arc::clone(&queue)], unique)?;
+        let limits =
+            NetLimits { message_bytes: plan.limits.message_bytes, outbox_bytes: plan.limits.outbox_bytes };
+        let disk = Disk::new(plan.sql, seed, Rc::clone(&director)).map_err(|error| {
+            Error::new(ErrorKind::Platform, format!("no temporary files: {error}")).with_source(error)
+        })?;
+        director.at(clock.elapsed());
+        Ok(Kit::new(World::new(Parts {
+            seed,
+            env: plan.env,
+            clock,
+            net: Rc::new(Net::new(limits, Rc::clone(&director))),
+            disk: Rc::new(disk),
+            director,
+            queue,
+            classes: plan.classes,
+            config: plan.config,
+        })))
+    }
+}

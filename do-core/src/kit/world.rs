@@ -1,0 +1,312 @@
+//! The kit's driver of the engine: one thread, one step at a time, in an order that the seed picks.
+
+use super::{
+    director::Director,
+    disk::Disk,
+    executor::Spawned,
+    index::{Index, Port},
+    net::Net,
+};
+use crate::{
+    Error, ErrorKind,
+    engine::{Clock, Config, Director as _, Engine, ManualClock, ObjectKey, Ports, ReadyQueue, Timers},
+    tokio::{Command, HostEnv, MakeClass, ShardQueue},
+};
+use std::{
+    cell::{Cell, RefCell},
+    collections::{BTreeMap, VecDeque},
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
+use tokio::sync::oneshot;
+
+/// Something that happens to an object, or to all, between two steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Strike {
+    Hibernate(ObjectKey),
+    Evict(ObjectKey),
+    Crash,
+    LosePower,
+}
+
+pub(super) struct World {
+    pub(super) seed: u64,
+    pub(super) env: HostEnv,
+    pub(super) clock: ManualClock,
+    pub(super) net: Rc<Net>,
+    pub(super) director: Rc<Director>,
+    pub(super) disk: Rc<Disk>,
+    pub(super) index: Rc<Index>,
+    queue: Arc<ShardQueue>,
+    classes: Vec<MakeClass>,
+    config: Config,
+    /// None while it crashes.
+    engine: RefCell<Option<Engine>>,
+    commands: RefCell<VecDeque<Command>>,
+    delays: RefCell<Timers<oneshot::Sender<()>>>,
+    /// Futures of the test beside its main one, by number.
+    spawned: RefCell<BTreeMap<u64, Spawned>>,
+    spawns: Cell<u64>,
+    steps: Cell<u64>,
+    /// The step at which the clock last moved, and to what.
+    restless: Cell<(u64, Duration)>,
+    /// By the step before which they happen.
+    planned: RefCell<BTreeMap<u64, Vec<Strike>>>,
+    /// Each may happen before every step, with its probability.
+    random: RefCell<Vec<(Strike, f64)>>,
+}
+
+/// What a world is made of.
+pub(super) struct Parts {
+    pub(super) seed: u64,
+    pub(super) env: HostEnv,
+    pub(super) clock: ManualClock,
+    pub(super) net: Rc<Net>,
+    pub(super) director: Rc<Director>,
+    pub(super) disk: Rc<Disk>,
+    pub(super) queue: Arc<ShardQueue>,
+    pub(super) classes: Vec<MakeClass>,
+    pub(super) config: Config,
+}
+
+/// Things that may happen while the clock stands still, before that is taken for a fault.
+const RESTLESS: u64 = 100_000;
+
+impl World {
+    pub(super) fn new(parts: Parts) -> Self {
+        let Parts { seed, env, clock, net, director, disk, queue, classes, config } = parts;
+        let this = Self {
+            seed,
+            env,
+            clock,
+            net,
+            director,
+            disk,
+            index: Rc::default(),
+            queue,
+            classes,
+            config,
+            engine: RefCell::new(None),
+            commands: RefCell::default(),
+            delays: RefCell::new(Timers::new()),
+            spawned: RefCell::default(),
+            spawns: Cell::new(0),
+            steps: Cell::new(0),
+            restless: Cell::default(),
+            planned: RefCell::default(),
+            random: RefCell::default(),
+        };
+        this.boot();
+        this
+    }
+
+    /// A process begins, on what the one before left.
+    fn boot(&self) {
+        let disk = Rc::clone(&self.disk);
+        let ports = Ports {
+            storage: Box::new(move |key| disk.open(key)),
+            index: Box::new(Port(Rc::clone(&self.index))),
+            clock: Arc::new(self.clock.clone()),
+            transport: Rc::clone(&self.net) as _,
+            ready: ReadyQueue::new(|| ()), // the kit asks for itself
+            seed: u64::from_le_bytes(self.director.bytes()),
+            director: Some(Rc::clone(&self.director) as _),
+        };
+        let classes = self.classes.iter().map(|make| make(self.env.clone(), Rc::clone(&self.net) as _));
+        let mut engine = Engine::new(ports, classes.collect(), self.config.clone());
+        for (key, (name, at)) in self.index.entries() {
+            engine.known_alarm(key, name, at);
+        }
+        *self.engine.borrow_mut() = Some(engine);
+    }
+
+    /// # Panics
+    /// From inside an object: what the engine runs cannot drive it.
+    #[allow(clippy::panic)] // a mistake in the test, which must not go on
+    pub(super) fn with_engine<R>(&self, f: impl FnOnce(&mut Engine) -> R) -> R {
+        match self.engine.try_borrow_mut().ok().as_mut().and_then(|engine| engine.as_mut()) {
+            Some(engine) => f(engine),
+            None => panic!("the kit cannot be driven from inside an object"),
+        }
+    }
+
+    pub(super) fn steps(&self) -> u64 {
+        self.steps.get()
+    }
+
+    pub(super) fn plan(&self, step: u64, strike: Strike) {
+        self.planned.borrow_mut().entry(step).or_default().push(strike);
+    }
+
+    pub(super) fn at_random(&self, strike: Strike, probability: f64) {
+        self.random.borrow_mut().push((strike, probability));
+    }
+
+    /// Does one thing of those that can be done without the clock; false when there is none.
+    pub(super) fn step(&self) -> bool {
+        self.director.at(self.clock.elapsed());
+        self.strikes();
+        let moved = self.move_one();
+        if moved {
+            self.steps.set(self.steps.get() + 1);
+            self.check_rest();
+        }
+        if self.disk.take_crash() {
+            self.strike(Strike::Crash);
+        }
+        moved
+    }
+
+    /// # Panics
+    /// An object, or the test, wakes itself again and again.
+    #[allow(clippy::panic)] // a test that would hang must end
+    fn check_rest(&self) {
+        let now = self.clock.elapsed();
+        let (since, at) = self.restless.get();
+        if at != now {
+            return self.restless.set((self.steps.get(), now));
+        }
+        if self.steps.get() - since > RESTLESS {
+            let history = self.director.history();
+            let lines: Vec<_> = history.lines().rev().take(20).collect();
+            let last = lines.into_iter().rev().collect::<Vec<_>>().join("\n");
+            panic!(
+                "{RESTLESS} things happened without any time passing: something wakes itself again and again\n{last}"
+            );
+        }
+    }
+
+    fn strikes(&self) {
+        let planned = self.planned.borrow_mut().remove(&self.steps.get());
+        for strike in planned.into_iter().flatten() {
+            self.strike(strike);
+        }
+        let random = self.random.borrow().clone();
+        for (strike, probability) in random {
+            if self.director.chance(probability) {
+                self.strike(strike);
+            }
+        }
+    }
+
+    fn move_one(&self) -> bool {
+        let mut ways = [Self::command, Self::network, Self::turn, Self::test];
+        for last in (1..ways.len()).rev() {
+            ways.swap(last, self.director.pick(last + 1));
+        }
+        let due = self.delays.borrow_mut().pop_due(self.clock.elapsed());
+        match due {
+            Some(done) => {
+                let _ = done.send(()); // nobody waits any more
+                true
+            }
+            None => ways.iter().any(|way| way(self)),
+        }
+    }
+
+    /// What a stub asked for reaches its object: in order for one object, in any order for several (rule A13).
+    fn command(&self) -> bool {
+        let mut commands = self.commands.borrow_mut();
+        commands.extend(self.queue.take_commands());
+        if commands.is_empty() {
+            return false;
+        }
+        let picked = commands.get(self.director.pick(commands.len())).and_then(Command::object);
+        let first = commands.iter().position(|command| command.object() == picked).unwrap_or(0);
+        let Some(command) = commands.remove(first) else { return false };
+        drop(commands);
+        match command {
+            Command::Fetch { key, name, request, reply } => {
+                let whom = name.as_ref().map_or("an id", |name| name.as_str());
+                self.director.write(format_args!(
+                    "{:?} is asked {} {}",
+                    whom,
+                    request.method(),
+                    request.uri()
+                ));
+                self.with_engine(|engine| {
+                    engine.tick(); // what was due before it comes before it
+                    engine.fetch(key, name, request, reply);
+                });
+            }
+            Command::Delay { until, done } => drop(self.delays.borrow_mut().insert(until, done)),
+            Command::WhyAwake { key, answer } => {
+                let _ = answer.send(self.with_engine(|engine| engine.why_awake(&key)));
+            }
+            Command::Shutdown { .. } | Command::Stop => {} // of the threads of a host, which there are none of
+        }
+        true
+    }
+
+    fn network(&self) -> bool {
+        let Some(event) = self.net.step() else { return false };
+        if let Some((key, event)) = event {
+            self.with_engine(|engine| {
+                engine.tick();
+                engine.socket_event(key, event);
+            });
+        }
+        true
+    }
+
+    fn turn(&self) -> bool {
+        self.with_engine(|engine| engine.poll_turns(1))
+    }
+
+    pub(super) fn spawn(&self, future: impl Future<Output = ()> + 'static) {
+        let number = self.spawns.get();
+        self.spawns.set(number + 1);
+        self.spawned.borrow_mut().insert(number, Spawned::new(future));
+    }
+
+    /// A future of the test goes on. It is out of the list meanwhile: it may drive the world itself.
+    fn test(&self) -> bool {
+        let woken: Vec<u64> = {
+            let spawned = self.spawned.borrow();
+            spawned.iter().filter(|(_, spawned)| spawned.is_woken()).map(|(number, _)| *number).collect()
+        };
+        let Some(number) = woken.get(self.director.pick(woken.len())).copied() else { return false };
+        let Some(mut spawned) = self.spawned.borrow_mut().remove(&number) else { return false };
+        if !spawned.poll() {
+            self.spawned.borrow_mut().insert(number, spawned);
+        }
+        true
+    }
+
+    /// When something is due, if nothing else happens.
+    pub(super) fn next_deadline(&self) -> Option<Duration> {
+        let engine = self.with_engine(|engine| engine.next_deadline());
+        [engine, self.delays.borrow().next()].into_iter().flatten().min()
+    }
+
+    pub(super) fn strike(&self, strike: Strike) {
+        match strike {
+            Strike::Hibernate(key) => drop(self.with_engine(|engine| engine.evict_idle(&key))),
+            Strike::Evict(key) => {
+                let error = Error::new(ErrorKind::Reset, "the object was moved to another machine");
+                self.with_engine(|engine| engine.evict_now(&key, &error));
+            }
+            Strike::Crash => self.crash("the process is killed"),
+            Strike::LosePower => {
+                self.index.lose_power();
+                self.crash("the power fails");
+            }
+        }
+    }
+
+    #[allow(clippy::panic)] // without its files a run means nothing
+    fn crash(&self, how: &str) {
+        self.director.write(format_args!("{how}"));
+        if let Err(error) = self.disk.crash() {
+            panic!("the kit's files cannot be copied: {error}");
+        }
+        let engine = self.engine.borrow_mut().take();
+        drop(engine); // what was under way is cut off, and whoever waits for it is told
+        self.net.die();
+        self.commands.borrow_mut().clear();
+        drop(self.queue.take_commands());
+        self.disk.tidy();
+        self.boot();
+    }
+}
