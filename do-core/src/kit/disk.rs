@@ -222,5 +222,5 @@ impl Storage for Faulty {
 }
 
 fn killed() -> Error {
-    Error::new(ErrorKind::Shutdown, "the kit killed the process in this commit")
+    Error::new(ErrorKind::Reset, "the process was killed in a commit")
 }

@@ -1,0 +1,9 @@
+//! The test kit's own promises: a run repeats with its seed, and each fault is what it says. That objects behave in it
+//! as on the other hosts is for the contract to show.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests fail by panics
+
+mod alarms;
+mod clients;
+mod common;
+mod faults;
+mod order;
