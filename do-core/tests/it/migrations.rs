@@ -19,10 +19,7 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        Self {
-            dir: tempfile::tempdir().unwrap(),
-            clock: ManualClock::at(Timestamp::from_millis(START)),
-        }
+        Self { dir: tempfile::tempdir().unwrap(), clock: ManualClock::at(Timestamp::from_millis(START)) }
     }
 
     /// A host with the probe under these names, and with this list if there is one.
@@ -118,7 +115,8 @@ async fn a_rename_keeps_ids_data_and_a_pending_alarm_and_touches_no_file() {
     let host = place.start(Some(&[v1()]), &["ROOM", "OLD"]).unwrap();
     put(&host, "ROOM", "a", 7).await;
     put(&host, "OLD", "a", 8).await;
-    let set = last(&host, "ROOM", "a", json!([{"on_alarm": [{"note_of": ["name"]}]}, {"set_alarm": 5_000}])).await;
+    let set =
+        last(&host, "ROOM", "a", json!([{"on_alarm": [{"note_of": ["name"]}]}, {"set_alarm": 5_000}])).await;
     let before = id(&host, "ROOM");
     drop(host);
     let files = contents(&place.path("ROOM"));
@@ -217,8 +215,14 @@ fn a_list_that_cannot_be_applied_is_refused_and_changes_nothing() {
     drop(place.start(Some(&[v1()]), &["ROOM", "OLD"]).unwrap());
     let more = |migration: Migration| place.refused(Some(&[v1(), migration]), &["ROOM", "OLD"]);
     for (migration, expected) in [
-        (Migration::new("v2").created("ROOM"), "the migration \"v2\" creates ROOM, but there is a namespace ROOM"),
-        (Migration::new("v2").renamed("ROOM", "OLD"), "\"v2\" renames ROOM to OLD, but there is a namespace OLD"),
+        (
+            Migration::new("v2").created("ROOM"),
+            "the migration \"v2\" creates ROOM, but there is a namespace ROOM",
+        ),
+        (
+            Migration::new("v2").renamed("ROOM", "OLD"),
+            "\"v2\" renames ROOM to OLD, but there is a namespace OLD",
+        ),
         (Migration::new("v2").renamed("ROOM", "ROOM"), "there is a namespace ROOM"),
         (Migration::new("v2").renamed("NONE", "NEW"), "renames NONE to NEW, but there is no namespace NONE"),
         (Migration::new("v2").deleted("NONE"), "\"v2\" deletes NONE, but there is no namespace NONE"),
@@ -252,7 +256,10 @@ fn a_history_that_the_directory_does_not_have_is_refused() {
     let turned = refused(&[v2(), v1()]);
     assert!(turned.contains("has applied the migration \"v1\" where the list has \"v2\""), "{turned}");
     let edited = refused(&[v1().created("MORE"), v2()]);
-    assert!(edited.contains("\"v1\" was applied when it was another: it creates ROOM, creates OLD"), "{edited}");
+    assert!(
+        edited.contains("\"v1\" was applied when it was another: it creates ROOM, creates OLD"),
+        "{edited}"
+    );
     drop(place.start(Some(&[v1(), v2()]), &["LOBBY"]).unwrap());
 }
 
@@ -279,7 +286,10 @@ async fn a_directory_without_migrations_goes_over_to_them_with_its_objects() {
     drop(host);
     let onto = [Migration::new("v1").created("ROOM").renamed("ROOM", "KEPT")];
     let message = place.refused(Some(&onto), &[]);
-    assert!(message.contains("the directory has objects of KEPT from a time without migrations"), "{message}");
+    assert!(
+        message.contains("the directory has objects of KEPT from a time without migrations"),
+        "{message}"
+    );
 
     let host = place.start(Some(&[v1(), v2(), v3()]), &["LOBBY"]).unwrap();
     assert!(!place.path("OLD").exists());
@@ -328,7 +338,9 @@ fn cut_off(place: &Place, removed: impl Fn(&Path)) {
     manifest["removing"] = json!(["OLD"]);
     fs::write(&file, manifest.to_string()).unwrap();
     fs::write(place.path("namespaces.json.next"), &before[..10]).unwrap();
-    for (path, bytes) in alarms.iter().chain(&room.into_iter().map(|(p, b)| (p.into(), b)).collect::<Vec<_>>()) {
+    for (path, bytes) in
+        alarms.iter().chain(&room.into_iter().map(|(p, b)| (p.into(), b)).collect::<Vec<_>>())
+    {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, bytes).unwrap();
     }
@@ -365,7 +377,8 @@ async fn a_removal_that_was_cut_off_is_finished_by_the_next_start() {
         assert_eq!(got(&host, "OLD", "a").await, json!([]), "{what}");
         assert_eq!(last(&host, "OLD", "a", json!(["runs"])).await, json!([]), "{what}");
         assert_eq!(got(&host, "ROOM", "a").await, json!([8]), "{what}");
-        let manifest: Value = serde_json::from_slice(&fs::read(place.path("namespaces.json")).unwrap()).unwrap();
+        let manifest: Value =
+            serde_json::from_slice(&fs::read(place.path("namespaces.json")).unwrap()).unwrap();
         assert_eq!(manifest["removing"], json!([]), "{what}");
         assert_eq!(manifest["namespaces"], json!({"OLD": "OLD.2", "ROOM": "ROOM"}), "{what}");
     }
@@ -388,8 +401,16 @@ fn a_file_that_is_damaged_or_newer_is_named_and_nothing_is_removed() {
     fs::create_dir(place.path("x")).unwrap();
     for (damaged, kind, expected) in [
         ("{".to_owned(), ErrorKind::Platform, "namespaces.json: EOF"),
-        (text.replace("\"format\": 1", "\"format\": 2, \"more\": 0"), ErrorKind::Invalid, "a newer version of do-core"),
-        (text.replace("\"format\": 1", "\"format\": 1, \"more\": 0"), ErrorKind::Platform, "unknown field `more`"),
+        (
+            text.replace("\"format\": 1", "\"format\": 2, \"more\": 0"),
+            ErrorKind::Invalid,
+            "a newer version of do-core",
+        ),
+        (
+            text.replace("\"format\": 1", "\"format\": 1, \"more\": 0"),
+            ErrorKind::Platform,
+            "unknown field `more`",
+        ),
         (
             text.replace("\"removing\": []", "\"removing\": [\"OLD/../x\"]"),
             ErrorKind::Platform,
