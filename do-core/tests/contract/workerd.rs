@@ -47,6 +47,10 @@ impl Workerd {
         if !binary.is_file() {
             return Err(format!("DO_WORKERD: there is no file {}", binary.display()));
         }
+        if std::fs::read(&binary).is_ok_and(|program| program.starts_with(b"#!")) {
+            // That of npm starts the program as a child, which a kill of the script leaves running.
+            return Err(format!("DO_WORKERD: {} is a script and not workerd itself", binary.display()));
+        }
         let of_build = |(name, variable, cost): (&'static str, &str, PanicCost)| {
             let folder = set(variable).ok_or_else(|| format!("DO_WORKERD is set, but {variable} is not"))?;
             for deployment in [Deployment::First, Deployment::Second] {
