@@ -201,6 +201,13 @@ impl Manifest {
     pub(super) fn carry_out(mut self, before: &Self, dir: &Path, index: &AlarmIndex) -> Result<(), Error> {
         if self != *before {
             self.write(dir)?; // from here on the migrations are applied
+            for migration in self.migrations.iter().skip(before.migrations.len()) {
+                tracing::info!(
+                    tag = migration.tag(),
+                    changes = changes(migration),
+                    "a migration was applied"
+                );
+            }
         }
         if self.removing.is_empty() {
             return Ok(());
@@ -208,6 +215,7 @@ impl Manifest {
         for key in &self.removing {
             index.forget(key)?;
             remove(dir, key).map_err(|error| fault(&dir.join(key), error))?;
+            tracing::info!(folder = key, "the objects of a deleted namespace were removed");
         }
         self.removing.clear();
         self.write(dir)
