@@ -2,15 +2,19 @@ use super::{
     director::Director,
     disk::Disk,
     kit::Kit,
-    net::{Net, NetLimits},
+    net::Net,
     world::{Parts, World},
 };
 use crate::{
     DurableObject, Error, ErrorKind, Secret, Timestamp,
     engine::{Clock, ManualClock},
-    tokio::{self, HostState, ShardQueue},
+    tokio::{self, HostState, Manifest, Migration, Plan, ShardQueue},
 };
-use std::{rc::Rc, time::Duration};
+use std::{
+    rc::Rc,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 /// Sets up a [`Kit`].
 #[derive(Debug)]
@@ -95,39 +99,44 @@ impl Builder {
         self
     }
 
+    /// As [`tokio::Builder::migrations`]; [`Kit::deploy`] applies them to what the world has.
+    pub fn migrations(mut self, migrations: impl IntoIterator<Item = Migration>) -> Self {
+        self.host = self.host.migrations(migrations);
+        self
+    }
+
     /// Begins a world with nothing in it.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a namespace that is named wrongly or twice; [`ErrorKind::Platform`] when there is no
-    /// room for temporary files.
+    /// [`ErrorKind::Invalid`] for a namespace that is named wrongly or twice, and when the migrations do not fit;
+    /// [`ErrorKind::Platform`] when there is no room for temporary files.
     pub fn start(self) -> Result<Kit, Error> {
         let seed = self.seed.or_else(seed_of_environment).unwrap_or(0);
         let clock = ManualClock::at(self.now);
         let director = Rc::new(Director::new(seed));
-        let queue = ShardQueue::new();
-        let ids = std::sync::Mutex::new(fastrand::Rng::with_seed(seed.rotate_left(32)));
-        let unique = Box::new(move |bytes: &mut [u8]| {
-            ids.lock().unwrap_or_else(std::sync::PoisonError::into_inner).fill(bytes);
-            Ok(())
-        });
-        let plan =
-            self.host.shards(1).clock(clock.clone()).plan(vec![std::sync::Arc::clone(&queue)], unique)?;
-        let limits =
-            NetLimits { message_bytes: plan.limits.message_bytes, outbox_bytes: plan.limits.outbox_bytes };
-        let disk = Disk::new(plan.sql, seed, Rc::clone(&director)).map_err(|error| {
+        let (queue, plan) = self.plan(seed, &Manifest::empty(), &clock)?;
+        let disk = Disk::new(seed, Rc::clone(&director)).map_err(|error| {
             Error::new(ErrorKind::Platform, format!("no temporary files: {error}")).with_source(error)
         })?;
         director.at(clock.elapsed());
-        Ok(Kit::new(World::new(Parts {
-            seed,
-            env: plan.env,
-            clock,
-            net: Rc::new(Net::new(limits, Rc::clone(&director))),
-            disk: Rc::new(disk),
-            director,
-            queue,
-            classes: plan.classes,
-            config: plan.config,
-        })))
+        let net = Rc::new(Net::new(plan.limits, Rc::clone(&director)));
+        Ok(Kit::new(World::new(Parts { seed, clock, net, director, disk, queue, plan })))
+    }
+
+    /// The objects without threads, over what the data directory remembers.
+    pub(super) fn plan(
+        self,
+        seed: u64,
+        before: &Manifest,
+        clock: &ManualClock,
+    ) -> Result<(Arc<ShardQueue>, Plan), Error> {
+        let ids = Mutex::new(fastrand::Rng::with_seed(seed.rotate_left(32)));
+        let unique = Box::new(move |bytes: &mut [u8]| {
+            ids.lock().unwrap_or_else(PoisonError::into_inner).fill(bytes);
+            Ok(())
+        });
+        let queue = ShardQueue::new();
+        let plan = self.host.shards(1).clock(clock.clone()).plan(before, vec![Arc::clone(&queue)], unique)?;
+        Ok((queue, plan))
     }
 }

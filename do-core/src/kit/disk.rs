@@ -34,11 +34,15 @@ pub enum Failing {
     CrashAfterCommit,
 }
 
-pub(super) struct Disk {
+/// Clones are the same disk.
+#[derive(Clone)]
+pub(super) struct Disk(Rc<Inner>);
+
+struct Inner {
     root: tempfile::TempDir,
     /// Counts crashes: each leaves its folder behind.
     life: Cell<u32>,
-    limits: SqlLimits,
+    limits: Cell<SqlLimits>,
     director: Rc<Director>,
     /// Seeds what SQL's own `random()` gives.
     seeds: RefCell<fastrand::Rng>,
@@ -47,27 +51,34 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    pub(super) fn new(limits: SqlLimits, seed: u64, director: Rc<Director>) -> io::Result<Self> {
+    pub(super) fn new(seed: u64, director: Rc<Director>) -> io::Result<Self> {
         let root = tempfile::Builder::new().prefix("do-kit-").tempdir()?;
         fs::create_dir(root.path().join("0"))?;
         let seeds = RefCell::new(fastrand::Rng::with_seed(!seed));
-        Ok(Self { root, life: Cell::new(0), limits, director, seeds, crash_due: Rc::default() })
+        let limits = Cell::new(SqlLimits::default());
+        let crash_due = Rc::default();
+        Ok(Self(Rc::new(Inner { root, life: Cell::new(0), limits, director, seeds, crash_due })))
     }
 
     fn folder(&self) -> PathBuf {
-        self.root.path().join(self.life.get().to_string())
+        self.0.root.path().join(self.0.life.get().to_string())
+    }
+
+    pub(super) fn limit(&self, limits: SqlLimits) {
+        self.0.limits.set(limits);
     }
 
     pub(super) fn take_crash(&self) -> bool {
-        self.crash_due.take()
+        self.0.crash_due.take()
     }
 
-    pub(super) fn open(&self, key: &ObjectKey) -> Result<Rc<dyn Storage>, Error> {
+    /// The database of an object whose namespace has that stable key.
+    pub(super) fn open(&self, namespace: &str, key: &ObjectKey) -> Result<Rc<dyn Storage>, Error> {
         let hex: String = key.id.iter().map(|byte| format!("{byte:02x}")).collect();
-        let path = self.folder().join(format!("{}-{hex}.sqlite", key.class));
-        let seed = self.seeds.borrow_mut().u64(..);
-        let database = Database::open_unsynced(&path, &self.limits, seed)?;
-        let (key, director, crash_due) = (*key, Rc::clone(&self.director), Rc::clone(&self.crash_due));
+        let path = self.folder().join(namespace).join(format!("{hex}.sqlite"));
+        let seed = self.0.seeds.borrow_mut().u64(..);
+        let database = Database::open_unsynced(&path, &self.0.limits.get(), seed)?;
+        let (key, director, crash_due) = (*key, Rc::clone(&self.0.director), Rc::clone(&self.0.crash_due));
         Ok(Rc::new(Faulty { key, database, director, crash_due }))
     }
 
@@ -77,14 +88,18 @@ impl Disk {
     /// The files cannot be copied.
     pub(super) fn crash(&self) -> io::Result<()> {
         let old = self.folder();
-        self.life.set(self.life.get() + 1);
+        self.0.life.set(self.0.life.get() + 1);
         let new = self.folder();
         fs::create_dir(&new)?;
-        for entry in fs::read_dir(&old)? {
-            let name = entry?.file_name();
-            // The index of the log is shared memory: it ends with the process.
-            if !name.to_string_lossy().ends_with("-shm") {
-                fs::copy(old.join(&name), new.join(&name))?;
+        for folder in fs::read_dir(&old)? {
+            let folder = folder?.file_name();
+            fs::create_dir(new.join(&folder))?;
+            for file in fs::read_dir(old.join(&folder))? {
+                let file = Path::new(&folder).join(file?.file_name());
+                // The index of the log is shared memory: it ends with the process.
+                if !file.to_string_lossy().ends_with("-shm") {
+                    fs::copy(old.join(&file), new.join(&file))?;
+                }
             }
         }
         Ok(())
@@ -92,27 +107,20 @@ impl Disk {
 
     /// The folder of the process before is nobody's any more.
     pub(super) fn tidy(&self) {
-        if let Some(before) = self.life.get().checked_sub(1) {
-            let _ = fs::remove_dir_all(self.root.path().join(before.to_string())); // it goes with the root at last
+        if let Some(before) = self.0.life.get().checked_sub(1) {
+            let _ = fs::remove_dir_all(self.0.root.path().join(before.to_string())); // it goes with the root at last
         }
     }
 
-    /// Removes the files of a class.
+    /// Removes the files of a namespace.
     ///
     /// # Errors
     /// They cannot be removed.
-    pub(super) fn forget_class(&self, class: u16) -> io::Result<()> {
-        let of_class = |path: &Path| {
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            name.split_once('-').is_some_and(|(number, _)| number == class.to_string())
-        };
-        for entry in fs::read_dir(self.folder())? {
-            let path = entry?.path();
-            if of_class(&path) {
-                fs::remove_file(path)?;
-            }
+    pub(super) fn forget(&self, namespace: &str) -> io::Result<()> {
+        match fs::remove_dir_all(self.folder().join(namespace)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 

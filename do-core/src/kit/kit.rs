@@ -90,7 +90,7 @@ impl Kit {
 
     /// The way to its namespaces and variables, as objects and routes have it.
     pub fn env(&self) -> HostEnv {
-        self.0.env.clone()
+        self.0.env()
     }
 
     /// One of its namespaces.
@@ -98,7 +98,7 @@ impl Kit {
     /// # Errors
     /// [`ErrorKind::NotFound`] when no class is registered under that name.
     pub fn namespace(&self, name: &str) -> Result<HostNamespace, Error> {
-        self.0.env.namespace(name)
+        self.0.env().namespace(name)
     }
 
     /// Answers a request by a route, as a server does: errors and panics of the route become responses.
@@ -228,6 +228,21 @@ impl Kit {
     /// anything that an object committed: the index of alarms goes back to where it was last synced.
     pub fn lose_power(&self) {
         self.0.strike(world::Strike::LosePower);
+    }
+
+    /// Another program is deployed on the data of this one: objects, limits, variables and
+    /// [migrations](Builder::migrations) of the builder; its seed and time are not used. The process before ends as by
+    /// a crash, and stubs of it are refused from now on: [`namespace`](Self::namespace) gives new ones.
+    ///
+    /// # Errors
+    /// As [`Builder::start`]; then nothing has changed.
+    pub fn deploy(&self, builder: Builder) -> Result<(), Error> {
+        let (queue, plan) =
+            builder.plan(u64::from_le_bytes(self.0.director.bytes()), &self.0.manifest(), &self.0.clock)?;
+        self.0.deploy(queue, plan).map_err(|error| {
+            Error::new(ErrorKind::Platform, format!("the files of a namespace stay: {error}"))
+                .with_source(error)
+        })
     }
 
     /// How many things have happened, each of which [`at_step`](Self::at_step) can strike before.

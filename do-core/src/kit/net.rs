@@ -6,10 +6,10 @@ use crate::{
     engine::{ConnId, Director as _, SocketEvent, SocketKey, Transport},
     limits,
     testing::Received,
-    tokio::{Accepts, peer_close, too_long},
+    tokio::{Accepts, ConnLimits, peer_close, too_long},
 };
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::{BTreeMap, VecDeque},
     rc::Rc,
     sync::{Arc, Mutex, PoisonError},
@@ -82,22 +82,25 @@ pub(super) struct Net {
     busy: RefCell<Vec<u32>>,
     next: RefCell<u32>,
     director: Rc<Director>,
-    limits: NetLimits,
-}
-
-/// As the host's connections have them.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct NetLimits {
-    pub(super) message_bytes: usize,
-    pub(super) outbox_bytes: usize,
+    limits: Cell<ConnLimits>,
 }
 
 /// What a message costs beside its bytes, as on the host.
 const FRAME_BYTES: usize = size_of::<bytes::Bytes>();
 
 impl Net {
-    pub(super) fn new(limits: NetLimits, director: Rc<Director>) -> Self {
-        Self { links: RefCell::default(), busy: RefCell::default(), next: RefCell::new(0), director, limits }
+    pub(super) fn new(limits: ConnLimits, director: Rc<Director>) -> Self {
+        Self {
+            links: RefCell::default(),
+            busy: RefCell::default(),
+            next: RefCell::new(0),
+            director,
+            limits: Cell::new(limits),
+        }
+    }
+
+    pub(super) fn limit(&self, limits: ConnLimits) {
+        self.limits.set(limits);
     }
 
     fn with<R>(&self, conn: ConnId, change: impl FnOnce(&mut Link) -> R) -> Option<R> {
@@ -141,7 +144,7 @@ impl Net {
             busy.get(self.director.pick(busy.len())).copied()?
         };
         let conn = ConnId { index, generation: 0 };
-        let most = self.limits.message_bytes;
+        let most = self.limits.get().message_bytes;
         let moved = self.with(conn, |link| match (link.goes_in(), link.goes_out()) {
             (true, true) if self.director.pick(2) == 0 => link.move_in(most),
             (true, false) => link.move_in(most),
@@ -366,7 +369,7 @@ impl Accepts for Net {
 
 impl Transport for Net {
     fn fits(&self, conn: ConnId, bytes: usize, gated: usize, gated_bytes: usize) -> bool {
-        let most = self.limits.outbox_bytes;
+        let most = self.limits.get().outbox_bytes;
         let fits = self.with(conn, |link| {
             if link.outbound.is_empty() && gated == 0 {
                 return true;

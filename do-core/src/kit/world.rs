@@ -10,7 +10,7 @@ use super::{
 use crate::{
     Error, ErrorKind,
     engine::{Clock, Config, Director as _, Engine, ManualClock, ObjectKey, Ports, ReadyQueue, Timers},
-    tokio::{Command, HostEnv, MakeClass, ShardQueue},
+    tokio::{Command, HostEnv, MakeClass, Manifest, Plan, ShardQueue},
 };
 use std::{
     cell::{Cell, RefCell},
@@ -32,15 +32,13 @@ pub(super) enum Strike {
 
 pub(super) struct World {
     pub(super) seed: u64,
-    pub(super) env: HostEnv,
     pub(super) clock: ManualClock,
     pub(super) net: Rc<Net>,
     pub(super) director: Rc<Director>,
-    pub(super) disk: Rc<Disk>,
-    pub(super) index: Rc<Index>,
-    queue: Arc<ShardQueue>,
-    classes: Vec<MakeClass>,
-    config: Config,
+    disk: Disk,
+    index: Rc<Index>,
+    manifest: RefCell<Manifest>,
+    program: RefCell<Program>,
     /// None while it crashes.
     engine: RefCell<Option<Engine>>,
     commands: RefCell<VecDeque<Command>>,
@@ -57,17 +55,25 @@ pub(super) struct World {
     random: RefCell<Vec<(Strike, f64)>>,
 }
 
+/// The code that runs, and how it is set up: what a deployment replaces.
+#[derive(Clone)]
+struct Program {
+    env: HostEnv,
+    queue: Arc<ShardQueue>,
+    classes: Vec<MakeClass>,
+    keys: Rc<[String]>,
+    config: Config,
+}
+
 /// What a world is made of.
 pub(super) struct Parts {
     pub(super) seed: u64,
-    pub(super) env: HostEnv,
     pub(super) clock: ManualClock,
     pub(super) net: Rc<Net>,
     pub(super) director: Rc<Director>,
-    pub(super) disk: Rc<Disk>,
+    pub(super) disk: Disk,
     pub(super) queue: Arc<ShardQueue>,
-    pub(super) classes: Vec<MakeClass>,
-    pub(super) config: Config,
+    pub(super) plan: Plan,
 }
 
 /// Things that may happen while the clock stands still, before that is taken for a fault.
@@ -75,18 +81,23 @@ const RESTLESS: u64 = 100_000;
 
 impl World {
     pub(super) fn new(parts: Parts) -> Self {
-        let Parts { seed, env, clock, net, director, disk, queue, classes, config } = parts;
+        let Parts { seed, clock, net, director, disk, queue, plan } = parts;
+        disk.limit(plan.sql);
         let this = Self {
             seed,
-            env,
             clock,
             net,
             director,
             disk,
             index: Rc::default(),
-            queue,
-            classes,
-            config,
+            manifest: RefCell::new(plan.manifest),
+            program: RefCell::new(Program {
+                env: plan.env,
+                queue,
+                classes: plan.classes,
+                keys: plan.keys.into(),
+                config: plan.config,
+            }),
             engine: RefCell::new(None),
             commands: RefCell::default(),
             delays: RefCell::new(Timers::new()),
@@ -101,21 +112,60 @@ impl World {
         this
     }
 
+    pub(super) fn env(&self) -> HostEnv {
+        self.program.borrow().env.clone()
+    }
+
+    pub(super) fn manifest(&self) -> Manifest {
+        self.manifest.borrow().clone()
+    }
+
+    /// The process ends as by a kill, and another program starts on its data. Stubs of the one before are refused.
+    ///
+    /// # Errors
+    /// The files of a namespace that was deleted cannot be removed.
+    pub(super) fn deploy(&self, queue: Arc<ShardQueue>, plan: Plan) -> std::io::Result<()> {
+        self.shut_down("another program is deployed");
+        for namespace in &plan.removed {
+            self.disk.forget(namespace)?;
+            self.index.forget(namespace);
+        }
+        self.disk.limit(plan.sql);
+        self.net.limit(plan.limits);
+        *self.manifest.borrow_mut() = plan.manifest;
+        let program = Program {
+            env: plan.env,
+            queue,
+            classes: plan.classes,
+            keys: plan.keys.into(),
+            config: plan.config,
+        };
+        let before = self.program.replace(program);
+        drop(before.queue.close());
+        self.boot();
+        Ok(())
+    }
+
     /// A process begins, on what the one before left.
     fn boot(&self) {
-        let disk = Rc::clone(&self.disk);
+        let Program { env, classes, keys, config, .. } = self.program.borrow().clone();
+        let (disk, namespaces) = (self.disk.clone(), Rc::clone(&keys));
         let ports = Ports {
-            storage: Box::new(move |key| disk.open(key)),
-            index: Box::new(Port(Rc::clone(&self.index))),
+            storage: Box::new(move |key| {
+                let namespace = namespaces.get(usize::from(key.class));
+                let missing = || Error::new(ErrorKind::NotFound, "there is no such namespace");
+                disk.open(namespace.ok_or_else(missing)?, key)
+            }),
+            index: Box::new(Port { index: Rc::clone(&self.index), keys: Rc::clone(&keys) }),
             clock: Arc::new(self.clock.clone()),
             transport: Rc::clone(&self.net) as _,
             ready: ReadyQueue::new(|| ()), // the kit asks for itself
             seed: u64::from_le_bytes(self.director.bytes()),
             director: Some(Rc::clone(&self.director) as _),
         };
-        let classes = self.classes.iter().map(|make| make(self.env.clone(), Rc::clone(&self.net) as _));
-        let mut engine = Engine::new(ports, classes.collect(), self.config.clone());
-        for (key, (name, at)) in self.index.entries() {
+        let classes = classes.iter().map(|make| make(env.clone(), Rc::clone(&self.net) as _));
+        let mut engine = Engine::new(ports, classes.collect(), config);
+        for (key, name, at) in self.index.known(&keys) {
             engine.known_alarm(key, name, at);
         }
         *self.engine.borrow_mut() = Some(engine);
@@ -208,7 +258,7 @@ impl World {
     /// What a stub asked for reaches its object: in order for one object, in any order for several (rule A13).
     fn command(&self) -> bool {
         let mut commands = self.commands.borrow_mut();
-        commands.extend(self.queue.take_commands());
+        commands.extend(self.program.borrow().queue.take_commands());
         if commands.is_empty() {
             return false;
         }
@@ -295,8 +345,13 @@ impl World {
         }
     }
 
-    #[allow(clippy::panic)] // without its files a run means nothing
     fn crash(&self, how: &str) {
+        self.shut_down(how);
+        self.boot();
+    }
+
+    #[allow(clippy::panic)] // without its files a run means nothing
+    fn shut_down(&self, how: &str) {
         self.director.write(format_args!("{how}"));
         if let Err(error) = self.disk.crash() {
             panic!("the kit's files cannot be copied: {error}");
@@ -305,8 +360,8 @@ impl World {
         drop(engine); // what was under way is cut off, and whoever waits for it is told
         self.net.die();
         self.commands.borrow_mut().clear();
-        drop(self.queue.take_commands());
+        let asked = self.program.borrow().queue.take_commands();
+        drop(asked);
         self.disk.tidy();
-        self.boot();
     }
 }

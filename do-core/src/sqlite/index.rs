@@ -117,6 +117,19 @@ impl AlarmIndex {
         write().map(drop).map_err(host_error)
     }
 
+    /// Removes all entries of a namespace. When it returns, they are gone from the disk.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Platform`].
+    pub(crate) fn forget(&self, namespace: &str) -> Result<(), Error> {
+        let conn = self.lock();
+        let write = || {
+            conn.execute_batch("PRAGMA synchronous = FULL")?;
+            conn.execute("DELETE FROM alarms WHERE namespace = ?1", [namespace])
+        };
+        write().map(drop).map_err(host_error)
+    }
+
     /// A panic elsewhere cannot leave the index half written: each call is one statement.
     fn lock(&self) -> MutexGuard<'_, Connection> {
         self.conn.lock().unwrap_or_else(PoisonError::into_inner)
@@ -184,6 +197,18 @@ mod tests {
             last,
             IndexRow { namespace: "N".into(), id: A, name: Some(object_name!("room")), at: at(25) }
         );
+    }
+
+    #[test]
+    fn a_namespace_is_forgotten_and_the_others_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let index = AlarmIndex::open(dir.path()).unwrap();
+        index.forget("N").unwrap();
+        for (namespace, id) in [("N", &A), ("N", &B), ("N.2", &A)] {
+            index.earlier(namespace, id, None, at(1)).unwrap();
+        }
+        index.forget("N").unwrap();
+        assert_eq!(entries(&index), [("N.2".to_owned(), 1, 1)]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 use super::{
     case::{Fault, Outcome},
+    deployment::Deployment,
     difference::HostKind,
     exchange::{Exchange, Head, Notices},
 };
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 /// The driver's half of a case: a host that serves [`route`](super::route), from outside.
 ///
-/// Classes: the [`Probe`](super::Probe) under the namespaces `PROBE` and `OTHER`.
+/// Its configuration, at first, is [`Deployment::First`].
 #[allow(async_fn_in_trait)] // cases run on one thread
 pub trait Driver {
     /// A WebSocket of this host.
@@ -60,6 +61,13 @@ pub trait Driver {
     /// # Errors
     /// It does not start.
     async fn crash(&self) -> Outcome;
+
+    /// Ends the host as [`crash`](Self::crash) does, and starts this deployment on the same data, now and after later
+    /// crashes.
+    ///
+    /// # Errors
+    /// It does not start.
+    async fn deploy(&self, deployment: Deployment) -> Outcome;
 
     /// What a panic costs here.
     fn panic_cost(&self) -> PanicCost;

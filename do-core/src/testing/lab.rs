@@ -1,5 +1,6 @@
 use super::{
     case::{Fault, Outcome},
+    deployment::Deployment,
     driver::{Client, Driver, Opened, Received},
     route::percent_encoded,
     tasks::{Local, all, unless},
@@ -183,6 +184,10 @@ impl<D: Driver> Lab<D> {
 
     pub(super) async fn crash(&self) -> Outcome {
         self.driver.crash().await
+    }
+
+    pub(super) async fn deploy(&self, deployment: Deployment) -> Outcome {
+        self.driver.deploy(deployment).await
     }
 
     /// ms that are `ms` after an eviction that begins now.

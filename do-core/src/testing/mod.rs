@@ -8,6 +8,7 @@
 mod bodies;
 mod case;
 mod cases;
+mod deployment;
 mod difference;
 mod driver;
 mod exchange;
@@ -22,6 +23,7 @@ mod thrown;
 
 pub use case::{Case, Fault, Needs, Only, Outcome, Run};
 pub use cases::cases;
+pub use deployment::Deployment;
 pub use difference::{Difference, HostKind, differences};
 pub use driver::{Client, Driver, Opened, PanicCost, Received};
 pub use exchange::{Exchange, Head, Leave, Notices, Piece};

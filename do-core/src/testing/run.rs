@@ -222,6 +222,7 @@ impl<S: ObjectState> Inner<S> {
             Step::Id => json!(self.state.id().to_string()),
             Step::Now => json!(self.state.now()),
             Step::Uri => json!(*self.uri.borrow()),
+            Step::Var(name) => json!(self.state.env().var(name)?),
             Step::Add(n) => {
                 self.memory.set(self.memory.get().saturating_add(*n));
                 json!(self.memory.get())

@@ -15,6 +15,8 @@ pub(super) enum Step {
     Now,
     /// The URI of the request.
     Uri,
+    /// A variable of the environment.
+    Var(String),
     /// A number in memory.
     Add(i64),
     /// Waits with sleeps until the number in memory is at least this.

@@ -1,6 +1,8 @@
 use super::{
     host::Host,
     lock::DirLock,
+    manifest::Manifest,
+    migration::{Migration, check_name},
     namespace::{HostEnv, NamespaceInfo, Shared, Unique, shard_of, system_random},
     serve::Serving,
     shard::{Shard, ShardQueue},
@@ -15,7 +17,7 @@ use crate::{
     sqlite::{AlarmIndex, Database, IndexRow, SqlLimits, create_folders},
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     path::{Path, PathBuf},
     rc::Rc,
@@ -29,6 +31,7 @@ use std::{
 pub struct Builder {
     dir: PathBuf,
     classes: Vec<(String, MakeClass)>,
+    migrations: Option<Vec<Migration>>,
     shards: Option<usize>,
     idle: Duration,
     message_bytes: usize,
@@ -49,6 +52,7 @@ impl Builder {
         Self {
             dir,
             classes: Vec::new(),
+            migrations: None,
             shards: None,
             idle: limits::IDLE,
             message_bytes: limits::MESSAGE_BYTES,
@@ -62,8 +66,8 @@ impl Builder {
         }
     }
 
-    /// Registers the class `O` under the name of its namespace. The name is stable: the objects' ids and files
-    /// belong to it, so another name is another, empty namespace.
+    /// Registers the class `O` under the name of its namespace. The objects' ids and files belong to the name, so
+    /// another name is another, empty namespace; unless [`migrations`](Self::migrations) say that it was renamed.
     ///
     /// It may hold ASCII letters, digits, `_` and `-`, at most 64 of them; [`start`](Self::start) says so
     /// otherwise.
@@ -72,6 +76,54 @@ impl Builder {
             Class::new::<HostState, O>(move |core| HostState::new(core, env.clone(), Rc::clone(&network)))
         };
         self.classes.push((namespace.into(), make));
+        self
+    }
+
+    /// What became of the namespaces over all deployments so far, the first one first. It grows with each deployment
+    /// that changes them: what is in it already stays at its beginning, as it is.
+    ///
+    /// Each migration is applied once for each data directory, at the first start with it, and the directory remembers
+    /// it by its tag. A rename keeps the objects' ids, data and alarms; a deletion removes them before the start
+    /// returns. Either all new migrations are applied or none. A start that is cut off while it removes data leaves the
+    /// rest of that to the next one. Objects of namespaces that are not registered keep their data and their alarms.
+    ///
+    /// Without this, each namespace that is registered is there. A directory that was used so may go over to
+    /// migrations: the first ones [create](Migration::created) what is there. There is no way back, because a program
+    /// that does not know of them would find other objects under the same names.
+    ///
+    /// # Errors
+    /// [`start`](Self::start) says [`ErrorKind::Invalid`], and nothing is changed, when
+    /// - a namespace that is registered is none that the migrations leave;
+    /// - one is created under a name or given a name that another has, or renamed or deleted and not there;
+    /// - two migrations have one tag, or a tag or a name is none;
+    /// - the list does not begin with the migrations that the directory has applied: an older program on the data of
+    ///   a newer one, or a history that was changed.
+    ///
+    /// # Examples
+    /// ```
+    /// # use do_core::{Stub, prelude::*, tokio::{Host, Migration}};
+    /// # struct Room;
+    /// # impl<S: ObjectState> DurableObject<S> for Room {
+    /// #     fn new(_: S) -> Result<Self> { Ok(Self) }
+    /// #     async fn fetch(&self, _: Request) -> Result<Response> { Ok(reply::text("a room")) }
+    /// # }
+    /// # fn main() -> Result<()> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let folder = folder.path();
+    /// let first = [Migration::new("v1").created("ROOM").created("LOG")];
+    /// let host = Host::builder(folder).migrations(first.clone()).object::<Room>("ROOM").start()?;
+    /// let id = host.namespace("ROOM")?.id_of(&ObjectName::new("lobby")?)?;
+    /// drop(host);
+    ///
+    /// // The next deployment, over the same directory or any other.
+    /// let second = Migration::new("v2").renamed("ROOM", "CHAT").deleted("LOG");
+    /// let list = first.into_iter().chain([second]);
+    /// let host = Host::builder(folder).migrations(list).object::<Room>("CHAT").start()?;
+    /// assert_eq!(host.namespace("CHAT")?.id_of(&ObjectName::new("lobby")?)?, id);
+    /// # Ok(()) }
+    /// ```
+    pub fn migrations(mut self, list: impl IntoIterator<Item = Migration>) -> Self {
+        self.migrations = Some(list.into_iter().collect());
         self
     }
 
@@ -145,8 +197,8 @@ impl Builder {
     /// need one.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when another process uses the directory, and for a namespace that is named
-    /// wrongly or twice; [`ErrorKind::Platform`] when the directory or a file in it cannot be used.
+    /// [`ErrorKind::Invalid`] when another process uses the directory, for a namespace that is named wrongly or
+    /// twice, and when the [migrations](Self::migrations) do not fit; [`ErrorKind::Platform`] when the directory or a file in it cannot be used.
     pub fn start(self) -> Result<Host, Error> {
         self.check()?;
         let failed = |e: std::io::Error| {
@@ -155,7 +207,11 @@ impl Builder {
         };
         create_folders(&self.dir).and_then(|()| sync_entry(&self.dir)).map_err(failed)?;
         let lock = DirLock::take(&self.dir)?;
+        let before = Manifest::open(&self.dir)?;
+        let after = before.after(self.migrations.as_deref().unwrap_or_default(), &self.dir)?;
+        let keys = self.keys(&after)?;
         let index = Arc::new(AlarmIndex::open(&self.dir)?);
+        after.carry_out(&before, &self.dir, &index)?;
         let alarms = index.all()?;
         let shards = self.shard_count();
         let queues: Vec<_> = (0..shards).map(|_| ShardQueue::new()).collect();
@@ -163,7 +219,7 @@ impl Builder {
             let queue = Arc::clone(queue);
             self.clock.on_jump(Arc::new(move || queue.wake()));
         }
-        let shared = self.shared(queues.clone(), Box::new(system_random))?;
+        let shared = self.shared(&keys, queues.clone(), Box::new(system_random))?;
         let this = Arc::new(self);
         let mut threads = Vec::with_capacity(shards);
         for (number, queue) in queues.into_iter().enumerate() {
@@ -171,7 +227,8 @@ impl Builder {
                 builder: Arc::clone(&this),
                 env: HostEnv(Arc::clone(&shared)),
                 index: Arc::clone(&index),
-                alarms: this.alarms_of(number, shards, &alarms),
+                alarms: alarms_of(number, shards, &keys, &alarms),
+                keys: Arc::clone(&keys),
                 queue,
             };
             match seat.spawn(number) {
@@ -186,9 +243,14 @@ impl Builder {
     }
 
     /// What all handles share.
-    fn shared(&self, shards: Vec<Arc<ShardQueue>>, unique: Unique) -> Result<Arc<Shared>, Error> {
-        let namespaces =
-            self.classes.iter().map(|(name, _)| NamespaceInfo::new(name)).collect::<Result<_, _>>()?;
+    fn shared(
+        &self,
+        keys: &[String],
+        shards: Vec<Arc<ShardQueue>>,
+        unique: Unique,
+    ) -> Result<Arc<Shared>, Error> {
+        let names = self.classes.iter().map(|(name, _)| name).zip(keys);
+        let namespaces = names.map(|(name, key)| NamespaceInfo::new(name, key)).collect::<Result<_, _>>()?;
         Ok(Arc::new(Shared {
             namespaces,
             shards,
@@ -200,18 +262,22 @@ impl Builder {
         }))
     }
 
-    /// For the test kit, which drives the same objects without threads: everything but them.
+    /// For the test kit, which drives the same objects without threads: everything but them. `before` is what its
+    /// data directory remembers.
     #[cfg(feature = "testing")]
-    pub(crate) fn plan(self, shards: Vec<Arc<ShardQueue>>, unique: Unique) -> Result<Plan, Error> {
+    pub(crate) fn plan(
+        self,
+        before: &Manifest,
+        shards: Vec<Arc<ShardQueue>>,
+        unique: Unique,
+    ) -> Result<Plan, Error> {
         self.check()?;
-        let env = HostEnv(self.shared(shards, unique)?);
-        Ok(Plan {
-            env,
-            config: self.config(),
-            limits: self.conn_limits(),
-            sql: self.sql,
-            classes: self.makers(),
-        })
+        let mut manifest = before.after(self.migrations.as_deref().unwrap_or_default(), &self.dir)?;
+        let keys = self.keys(&manifest)?;
+        let env = HostEnv(self.shared(&keys, shards, unique)?);
+        let removed = manifest.take_removing();
+        let (config, limits, classes) = (self.config(), self.conn_limits(), self.makers());
+        Ok(Plan { env, config, limits, sql: self.sql, classes, keys: keys.to_vec(), manifest, removed })
     }
 
     #[cfg(feature = "testing")]
@@ -236,14 +302,7 @@ impl Builder {
     fn check(&self) -> Result<(), Error> {
         let invalid = |message: String| Err(Error::new(ErrorKind::Invalid, message));
         let mut names: Vec<_> = self.classes.iter().map(|(name, _)| name.as_str()).collect();
-        for name in &names {
-            let legal = name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
-            if name.is_empty() || name.len() > 64 || !legal {
-                return invalid(format!(
-                    "the namespace {name:?} must have 1 to 64 ASCII letters, digits, underscores and hyphens"
-                ));
-            }
-        }
+        names.iter().try_for_each(|name| check_name(name))?;
         // Files are named by them, and not every file system tells cases apart.
         names.sort_unstable_by_key(|name| name.to_ascii_lowercase());
         if let Some(twice) = names.windows(2).find(|pair| pair[0].eq_ignore_ascii_case(pair[1])) {
@@ -255,28 +314,17 @@ impl Builder {
         Ok(())
     }
 
-    /// The alarms of one shard's objects. Those of namespaces that are not registered stay in the index.
-    fn alarms_of(
-        &self,
-        shard: usize,
-        shards: usize,
-        rows: &[IndexRow],
-    ) -> Vec<(ObjectKey, Option<ObjectName>, Timestamp)> {
-        let class_of =
-            |name: &str| self.classes.iter().zip(0_u16..).find(|((n, _), _)| n == name).map(|(_, i)| i);
-        let mine = rows.iter().filter(|row| shard_of(&row.id, shards) == shard);
-        mine.filter_map(|row| {
-            let key = ObjectKey { class: class_of(&row.namespace)?, id: row.id };
-            Some((key, row.name.clone(), row.at))
-        })
-        .collect()
+    /// The stable key of each class. Without migrations it is the name.
+    fn keys(&self, manifest: &Manifest) -> Result<Arc<[String]>, Error> {
+        let names = self.classes.iter().map(|(name, _)| name);
+        match self.migrations {
+            None => Ok(names.cloned().collect()),
+            Some(_) => names.map(|name| manifest.key(name)).collect(),
+        }
     }
 
-    fn database(&self, key: &ObjectKey) -> Result<Rc<dyn Storage>, Error> {
-        let (namespace, _) = self
-            .classes
-            .get(usize::from(key.class))
-            .ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no such namespace"))?;
+    fn database(&self, keys: &[String], key: &ObjectKey) -> Result<Rc<dyn Storage>, Error> {
+        let namespace = key_of(keys, key)?;
         if !DirLock::is_there(&self.dir) {
             let message =
                 format!("the data directory {} was removed while it was in use", self.dir.display());
@@ -294,6 +342,12 @@ pub(crate) struct Plan {
     pub(crate) limits: ConnLimits,
     pub(crate) sql: SqlLimits,
     pub(crate) classes: Vec<MakeClass>,
+    /// The stable keys of the classes.
+    pub(crate) keys: Vec<String>,
+    /// What the data directory is to remember.
+    pub(crate) manifest: Manifest,
+    /// Keys of namespaces whose data is to be removed.
+    pub(crate) removed: BTreeSet<String>,
 }
 
 /// A database, its log and the log's index.
@@ -316,10 +370,32 @@ fn sync_entry(dir: &Path) -> std::io::Result<()> {
     above.parent().map_or(Ok(()), |above| std::fs::File::open(above)?.sync_all())
 }
 
+/// The alarms of one shard's objects. Those of namespaces that are not registered stay in the index.
+fn alarms_of(
+    shard: usize,
+    shards: usize,
+    keys: &[String],
+    rows: &[IndexRow],
+) -> Vec<(ObjectKey, Option<ObjectName>, Timestamp)> {
+    let class_of = |key: &str| keys.iter().zip(0_u16..).find(|(k, _)| *k == key).map(|(_, class)| class);
+    let mine = rows.iter().filter(|row| shard_of(&row.id, shards) == shard);
+    mine.filter_map(|row| {
+        let key = ObjectKey { class: class_of(&row.namespace)?, id: row.id };
+        Some((key, row.name.clone(), row.at))
+    })
+    .collect()
+}
+
+/// The stable key of an object's namespace.
+fn key_of<'a>(keys: &'a [String], key: &ObjectKey) -> Result<&'a str, Error> {
+    let found = keys.get(usize::from(key.class)).map(String::as_str);
+    found.ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no such namespace"))
+}
+
 /// 256 folders a namespace, so that none grows beyond what a file system likes.
-fn file_of(dir: &Path, namespace: &str, id: &[u8; 32]) -> PathBuf {
+fn file_of(dir: &Path, key: &str, id: &[u8; 32]) -> PathBuf {
     let hex: String = id.iter().map(|b| format!("{b:02x}")).collect();
-    dir.join(namespace).join(&hex[..2]).join(format!("{hex}.sqlite"))
+    dir.join(key).join(&hex[..2]).join(format!("{hex}.sqlite"))
 }
 
 /// Everything that goes to a shard's thread.
@@ -327,6 +403,7 @@ struct Seat {
     builder: Arc<Builder>,
     env: HostEnv,
     index: Arc<AlarmIndex>,
+    keys: Arc<[String]>,
     alarms: Vec<(ObjectKey, Option<ObjectName>, Timestamp)>,
     queue: Arc<ShardQueue>,
 }
@@ -341,18 +418,17 @@ impl Seat {
     }
 
     fn run(self) {
-        let Self { builder, env, index, alarms, queue } = self;
+        let Self { builder, env, index, keys, alarms, queue } = self;
         let limits = builder.conn_limits();
         let conn_queue = Arc::clone(&queue);
         let connections =
             Rc::new(Connections::new(limits, Arc::new(move |conn| conn_queue.conn_ready(conn))));
         let classes =
             builder.classes.iter().map(|(_, make)| make(env.clone(), Rc::clone(&connections) as _)).collect();
-        let names = builder.classes.iter().map(|(name, _)| name.clone()).collect();
-        let opener = Arc::clone(&builder);
+        let opener = (Arc::clone(&builder), Arc::clone(&keys));
         let ports = Ports {
-            storage: Box::new(move |key| opener.database(key)),
-            index: Box::new(IndexPort { index, names }),
+            storage: Box::new(move |key| opener.0.database(&opener.1, key)),
+            index: Box::new(IndexPort { index, keys }),
             clock: Arc::clone(&builder.clock),
             transport: Rc::clone(&connections) as _,
             ready: Shard::ready_queue(&queue),
@@ -370,23 +446,16 @@ impl Seat {
 /// The index by the engine's keys.
 struct IndexPort {
     index: Arc<AlarmIndex>,
-    names: Vec<String>,
-}
-
-impl IndexPort {
-    fn namespace(&self, key: &ObjectKey) -> Result<&str, Error> {
-        let name = self.names.get(usize::from(key.class)).map(String::as_str);
-        name.ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no such namespace"))
-    }
+    keys: Arc<[String]>,
 }
 
 impl engine::AlarmIndex for IndexPort {
     fn earlier(&self, key: &ObjectKey, name: Option<&ObjectName>, at: Timestamp) -> Result<(), Error> {
-        self.index.earlier(self.namespace(key)?, &key.id, name, at)
+        self.index.earlier(key_of(&self.keys, key)?, &key.id, name, at)
     }
 
     fn settle(&self, key: &ObjectKey, at: Option<Timestamp>) {
-        let settled = self.namespace(key).and_then(|namespace| self.index.settle(namespace, &key.id, at));
+        let settled = key_of(&self.keys, key).and_then(|namespace| self.index.settle(namespace, &key.id, at));
         if let Err(error) = settled {
             tracing::warn!(%error, "the index of alarms stays early");
         }

@@ -67,8 +67,9 @@
 //!
 //! # The data directory
 //! A file `host.lock` (one process at a time), `alarms.sqlite` (which alarms are due when), and a SQLite file for
-//! each object that has data, in a folder for each namespace. Alarms that came due while no host ran fire at the
-//! start. Do not remove anything of it while a host runs: what is written then fails.
+//! each object that has data, in a folder for each namespace. Once [migrations](Builder::migrations) are used,
+//! `namespaces.json` says which were applied and which folder is whose. Alarms that came due while no host ran fire at
+//! the start. Do not remove anything of it while a host runs: what is written then fails.
 //!
 //! # When a commit fails
 //! The object is reset: whoever waits for it gets an error, its sockets end with 1006, and nothing that it sent
@@ -93,6 +94,8 @@
 mod builder;
 mod host;
 mod lock;
+mod manifest;
+mod migration;
 mod namespace;
 mod serve;
 mod service;
@@ -104,14 +107,16 @@ mod ws;
 pub use crate::engine::{Clock, ManualClock, SystemClock};
 pub use builder::Builder;
 pub use host::Host;
+pub use migration::Migration;
 pub use namespace::{HostEnv, HostNamespace, HostStub};
 pub use service::NamespaceService;
 pub use state::{HostAlarms, HostSleep, HostSocket, HostSockets, HostSql, HostState};
 #[cfg(feature = "testing")]
 pub(crate) use {
-    builder::MakeClass,
+    builder::{MakeClass, Plan},
+    manifest::Manifest,
     serve::sendable,
     shard::{Command, ShardQueue},
     upgrade::Accepts,
-    ws::{peer_close, too_long},
+    ws::{ConnLimits, peer_close, too_long},
 };

@@ -46,13 +46,14 @@ pub(super) fn system_random(bytes: &mut [u8]) -> Result<(), Error> {
 /// One class of objects.
 pub(super) struct NamespaceInfo {
     pub(super) name: String,
-    /// Keyed with the namespace's stable name: what makes ids belong to it (rule A1).
+    /// Of the namespace's stable key: what makes ids belong to it (rule A1).
     mac: Hmac<Sha256>,
 }
 
 impl NamespaceInfo {
-    pub(super) fn new(name: &str) -> Result<Self, Error> {
-        let key = Sha256::digest(name.as_bytes());
+    /// `key` is the namespace's stable one, which its name is not: it may be renamed.
+    pub(super) fn new(name: &str, key: &str) -> Result<Self, Error> {
+        let key = Sha256::digest(key.as_bytes());
         let mac = Hmac::new_from_slice(&key).map_err(|e| Error::new(ErrorKind::Platform, e.to_string()))?;
         Ok(Self { name: name.to_owned(), mac })
     }

@@ -123,7 +123,7 @@ impl ShardQueue {
     }
 
     /// Nothing is taken any more; what waited is given back to be dropped, which answers it.
-    fn close(&self) -> VecDeque<Command> {
+    pub(crate) fn close(&self) -> VecDeque<Command> {
         let mut inbound = self.lock();
         inbound.closed = true;
         std::mem::take(&mut inbound.commands)

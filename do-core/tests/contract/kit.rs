@@ -5,8 +5,8 @@ use do_core::{
     Body, Message, Request, Response,
     kit::{self, Kit},
     testing::{
-        Client, Driver, Exchange, Fault, Head, HostKind, Leave, Notices, Opened, Outcome, PanicCost, Piece,
-        Probe, Received, route,
+        Client, Deployment, Driver, Exchange, Fault, Head, HostKind, Leave, Notices, Opened, Outcome,
+        PanicCost, Piece, Probe, Received, route,
     },
 };
 use http::header;
@@ -38,9 +38,14 @@ pub(crate) struct InKit {
 
 impl InKit {
     pub(crate) fn new(seed: u64) -> Result<Self, Fault> {
-        let builder = Kit::builder().seed(seed).local_sql_limits();
-        let kit = builder.object::<Probe<_>>("PROBE").object::<Probe<_>>("OTHER").start()?;
+        let kit = Self::builder(Deployment::First).seed(seed).start()?;
         Ok(Self { kit, crashes: Rc::default() })
+    }
+
+    fn builder(deployment: Deployment) -> kit::Builder {
+        let builder = Kit::builder().local_sql_limits().migrations(deployment.migrations());
+        let builder = builder.var("DEPLOYMENT", deployment.name());
+        deployment.namespaces().iter().fold(builder, |builder, name| builder.object::<Probe<_>>(*name))
     }
 
     pub(crate) fn kit(&self) -> &Kit {
@@ -125,6 +130,11 @@ impl Driver for InKit {
         self.crashes.set(self.crashes.get() + 1);
         self.kit.crash();
         Ok(())
+    }
+
+    async fn deploy(&self, deployment: Deployment) -> Outcome {
+        self.crashes.set(self.crashes.get() + 1);
+        Ok(self.kit.deploy(Self::builder(deployment))?)
     }
 
     fn panic_cost(&self) -> PanicCost {

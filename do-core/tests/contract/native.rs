@@ -3,7 +3,7 @@
 use crate::{exchange::Http, runner::Kind, web};
 use do_core::{
     Env, Namespace, ObjectName, Timestamp, limits,
-    testing::{Driver, Fault, Head, HostKind, Notices, Opened, Outcome, PanicCost, Probe, route},
+    testing::{Deployment, Driver, Fault, Head, HostKind, Notices, Opened, Outcome, PanicCost, Probe, route},
     tokio::{Clock, Host, ManualClock},
 };
 use std::{net::SocketAddr, sync::Mutex, time::Duration};
@@ -19,6 +19,7 @@ pub(crate) struct Tokio;
 pub(crate) struct Native {
     dir: TempDir,
     clock: ManualClock,
+    deployment: Mutex<Deployment>,
     host: Mutex<Option<(Host, SocketAddr)>>,
 }
 
@@ -44,7 +45,8 @@ impl Kind for Tokio {
 
     async fn driver(&self, _shared: Option<&()>) -> Result<Native, Fault> {
         let clock = ManualClock::at(Timestamp::from_millis(1_800_000_000_000));
-        let native = Native { dir: tempfile::tempdir()?, clock, host: Mutex::new(None) };
+        let (dir, deployment) = (tempfile::tempdir()?, Mutex::new(Deployment::First));
+        let native = Native { dir, clock, deployment, host: Mutex::new(None) };
         native.start().await?;
         Ok(native)
     }
@@ -62,13 +64,15 @@ impl Kind for Tokio {
 
 impl Native {
     async fn start(&self) -> Outcome {
-        let host = Host::builder(self.dir.path())
+        let deployment = *self.deployment.lock().unwrap();
+        let builder = Host::builder(self.dir.path())
             .clock(self.clock.clone())
             .shards(1)
             .local_sql_limits()
-            .object::<Probe<_>>("PROBE")
-            .object::<Probe<_>>("OTHER")
-            .start()?;
+            .var("DEPLOYMENT", deployment.name())
+            .migrations(deployment.migrations());
+        let namespaces = deployment.namespaces().iter();
+        let host = namespaces.fold(builder, |builder, name| builder.object::<Probe<_>>(*name)).start()?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         host.serve(listener, route);
@@ -137,6 +141,11 @@ impl Driver for Native {
         let host = self.host.lock().unwrap().take();
         drop(host);
         self.start().await
+    }
+
+    async fn deploy(&self, deployment: Deployment) -> Outcome {
+        *self.deployment.lock().unwrap() = deployment;
+        self.crash().await
     }
 
     fn panic_cost(&self) -> PanicCost {

@@ -1,7 +1,7 @@
 //! workerd with the contract's Worker: a process that cases share, or one of their own, in real time.
 
 use crate::{exchange::Http, runner::Kind, web};
-use do_core::testing::{Driver, Fault, Head, HostKind, Notices, Opened, Outcome, PanicCost};
+use do_core::testing::{Deployment, Driver, Fault, Head, HostKind, Notices, Opened, Outcome, PanicCost};
 use serde::Deserialize;
 use std::{
     env,
@@ -26,7 +26,8 @@ const STOP_TIME: Duration = Duration::from_secs(1);
 pub(crate) struct Workerd {
     name: &'static str,
     binary: PathBuf,
-    config: PathBuf,
+    /// With a configuration for each deployment.
+    folder: PathBuf,
     cost: PanicCost,
 }
 
@@ -46,22 +47,28 @@ impl Workerd {
         if !binary.is_file() {
             return Err(format!("DO_WORKERD: there is no file {}", binary.display()));
         }
+        if std::fs::read(&binary).is_ok_and(|program| program.starts_with(b"#!")) {
+            // That of npm starts the program as a child, which a kill of the script leaves running.
+            return Err(format!("DO_WORKERD: {} is a script and not workerd itself", binary.display()));
+        }
         let of_build = |(name, variable, cost): (&'static str, &str, PanicCost)| {
             let folder = set(variable).ok_or_else(|| format!("DO_WORKERD is set, but {variable} is not"))?;
-            let config = folder.join("worker.capnp");
-            if !config.is_file() {
-                return Err(format!("{variable}: there is no file {}", config.display()));
+            for deployment in [Deployment::First, Deployment::Second] {
+                let config = folder.join(config(deployment));
+                if !config.is_file() {
+                    return Err(format!("{variable}: there is no file {}", config.display()));
+                }
             }
-            Ok(Self { name, binary: binary.clone(), config, cost })
+            Ok(Self { name, binary: binary.clone(), folder, cost })
         };
         builds.into_iter().map(of_build).collect()
     }
 
-    async fn start(&self, data: &Path) -> Result<Process, Fault> {
+    async fn start(&self, deployment: Deployment, data: &Path) -> Result<Process, Fault> {
         let mut command = Command::new(&self.binary);
         command
             .args(["serve", "--experimental"])
-            .arg(&self.config)
+            .arg(self.folder.join(config(deployment)))
             .args(["--socket-addr=http=127.0.0.1:0", "--control-fd=1"])
             .arg(format!("--directory-path=data={}", data.display()))
             .stdin(Stdio::null())
@@ -100,6 +107,13 @@ impl Workerd {
     }
 }
 
+fn config(deployment: Deployment) -> &'static str {
+    match deployment {
+        Deployment::First => "worker.capnp",
+        Deployment::Second => "worker.second.capnp",
+    }
+}
+
 /// A line of the control file.
 #[derive(Deserialize)]
 struct Listening {
@@ -133,15 +147,16 @@ impl Process {
 pub(crate) struct Home {
     workerd: Workerd,
     data: TempDir,
+    deployment: Mutex<Deployment>,
     process: Mutex<Option<Process>>,
 }
 
 impl Home {
     async fn new(workerd: &Workerd) -> Result<Self, Fault> {
-        let workerd = Workerd { binary: workerd.binary.clone(), config: workerd.config.clone(), ..*workerd };
+        let workerd = Workerd { binary: workerd.binary.clone(), folder: workerd.folder.clone(), ..*workerd };
         let data = tempfile::tempdir()?;
-        let process = Mutex::new(Some(workerd.start(data.path()).await?));
-        Ok(Self { workerd, data, process })
+        let process = Mutex::new(Some(workerd.start(Deployment::First, data.path()).await?));
+        Ok(Self { workerd, data, deployment: Mutex::new(Deployment::First), process })
     }
 
     fn take(&self) -> Option<Process> {
@@ -257,9 +272,15 @@ impl Driver for Remote {
         if let Some(mut process) = self.home.take() {
             process.child.kill().await?;
         }
-        let process = self.home.workerd.start(self.home.data.path()).await?;
+        let deployment = *self.home.deployment.lock().unwrap();
+        let process = self.home.workerd.start(deployment, self.home.data.path()).await?;
         *self.home.process.lock().unwrap() = Some(process);
         Ok(())
+    }
+
+    async fn deploy(&self, deployment: Deployment) -> Outcome {
+        *self.home.deployment.lock().unwrap() = deployment;
+        self.crash().await
     }
 
     fn panic_cost(&self) -> PanicCost {

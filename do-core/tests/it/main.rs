@@ -6,5 +6,6 @@ mod common;
 mod gates;
 mod identity;
 mod lifecycle;
+mod migrations;
 mod regression;
 mod soak;

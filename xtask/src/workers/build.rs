@@ -106,6 +106,7 @@ pub(crate) fn build(workspace: &Workspace, plan: &Plan<'_>) -> Outcome<Built> {
         return Err(Problem::new(format!("{name} is no Worker: its [lib] has no crate-type \"cdylib\"")));
     };
     let config = Config::open(&plan.member.folder)?;
+    let second = if plan.testing { Config::second(&plan.member.folder)? } else { None };
     let tools = npm::tools(workspace, plan.opt || plan.optimiser)?;
     let template = template::template(workspace, plan.panic)?;
     let toolchain = wasm::toolchain(workspace, plan.panic)?;
@@ -134,12 +135,15 @@ pub(crate) fn build(workspace: &Workspace, plan: &Plan<'_>) -> Outcome<Built> {
         let file = stage.join("index_bg.wasm");
         optimise(&tools, &file, &file)?;
     }
-    bundle(&tools, &config, &stage, &template, plan)?;
+    bundle(&tools, [Some(&config), second.as_ref()].into_iter().flatten(), &stage, &template, plan)?;
     for file in ["index.js", "index_bg.wasm"] {
         fs::rename(stage.join(file), plan.out.join(file)).doing(plan.out.join(file).display())?;
     }
     fs::remove_dir_all(&stage).doing(stage.display())?;
     write(&plan.out, "worker.capnp", &capnp::file(&config, plan.testing))?;
+    if let Some(second) = second {
+        write(&plan.out, "worker.second.capnp", &capnp::file(&second, plan.testing))?;
+    }
     println!("{}: a Worker with panic={}", plan.out.display(), plan.panic.name());
     Ok(Built { folder: plan.out.clone(), config, tools, _lock: held })
 }
@@ -155,9 +159,16 @@ pub(crate) fn optimise(tools: &Tools, from: &Path, to: &Path) -> Outcome {
 }
 
 /// Replaces wasm-bindgen's `index.js` by the bundle of it and the entry module.
-fn bundle(tools: &Tools, config: &Config, stage: &Path, template: &str, plan: &Plan<'_>) -> Outcome {
+fn bundle<'a>(
+    tools: &Tools,
+    deployments: impl Iterator<Item = &'a Config>,
+    stage: &Path,
+    template: &str,
+    plan: &Plan<'_>,
+) -> Outcome {
+    let bound = deployments.flat_map(|config| config.objects.values());
     let glue = fs::read_to_string(stage.join("index.js")).doing("the JavaScript of wasm-bindgen")?;
-    write(stage, "shim.js", &shim::fill(template, &glue, config.objects.values(), plan.testing)?)?;
+    write(stage, "shim.js", &shim::fill(template, &glue, bound, plan.testing)?)?;
     let mut esbuild = Command::new(&tools.esbuild);
     // The runtime has these modules; the wasm file stays a file.
     esbuild.args(

@@ -18,10 +18,9 @@ pub(crate) fn file(config: &Config, testing: bool) -> String {
         flags.push(quoted("unsafe_module"));
     }
     let mut namespaces = Vec::new();
-    for (class, sql) in &config.classes {
-        // The key that wrangler uses as well: its files can be served here and ours there.
-        let key = quoted(&format!("{}-{class}", config.name));
-        namespaces.push(format!("(className = {}, uniqueKey = {key}, enableSql = {sql})", quoted(class)));
+    for (class, key) in &config.classes {
+        let (class, key) = (quoted(class), quoted(key));
+        namespaces.push(format!("(className = {class}, uniqueKey = {key}, enableSql = true)"));
     }
     let mut bindings = Vec::new();
     for (name, value) in &config.vars {
@@ -110,7 +109,10 @@ mod tests {
             compatibility_flags: vec!["enable_request_signal".to_owned()],
             vars: toml::from_str("ROOM = \"a\\\"b\"\nLIMITS = { sockets = 3, on = true }").unwrap(),
             objects: [("SYNC_ROOM".to_owned(), "SyncRoom".to_owned())].into(),
-            classes: [("Plain".to_owned(), false), ("SyncRoom".to_owned(), true)].into(),
+            classes: [("Log", "sync-server-Old"), ("SyncRoom", "sync-server-SyncRoom.2")]
+                .map(|(class, key)| (class.to_owned(), key.to_owned()))
+                .into(),
+            migrations: Vec::new(),
         }
     }
 
@@ -120,8 +122,8 @@ mod tests {
         for line in [
             r#"  compatibilityDate = "2026-11-17","#,
             r#"  compatibilityFlags = ["enable_request_signal"],"#,
-            r#"    (className = "Plain", uniqueKey = "sync-server-Plain", enableSql = false),"#,
-            r#"    (className = "SyncRoom", uniqueKey = "sync-server-SyncRoom", enableSql = true),"#,
+            r#"    (className = "Log", uniqueKey = "sync-server-Old", enableSql = true),"#,
+            r#"    (className = "SyncRoom", uniqueKey = "sync-server-SyncRoom.2", enableSql = true),"#,
             r#"    (name = "LIMITS", json = "{\"on\":true,\"sockets\":3}"),"#,
             r#"    (name = "ROOM", text = "a\"b"),"#,
             r#"    (name = "SYNC_ROOM", durableObjectNamespace = "SyncRoom"),"#,

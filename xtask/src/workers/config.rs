@@ -1,10 +1,16 @@
 //! A crate's `wrangler.toml`, as far as one workerd can serve what it describes. A setting that it cannot serve is an
 //! error and not left out: the Worker would find a binding missing only when it uses it.
 
+use super::migrations::{Classes, Migration};
 use crate::problem::{Doing, Outcome, Problem};
 use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
+
+/// The file that every Worker's crate has.
+const FILE: &str = "wrangler.toml";
+/// The one of a second deployment.
+const SECOND: &str = "wrangler.second.toml";
 
 /// Settings that say how to build, deploy or watch, and change nothing of what the Worker sees.
 const NOT_OURS: [&str; 18] = [
@@ -41,8 +47,10 @@ pub(crate) struct Config {
     pub(crate) vars: BTreeMap<String, toml::Value>,
     /// Bindings of objects: their class by their name.
     pub(crate) objects: BTreeMap<String, String>,
-    /// Every class that the migrations leave, and whether it has SQL.
-    pub(crate) classes: BTreeMap<String, bool>,
+    /// The key of every class that the migrations leave, which its ids and files belong to.
+    pub(crate) classes: BTreeMap<String, String>,
+    /// What became of the classes, the first deployment first.
+    pub(crate) migrations: Vec<Migration>,
 }
 
 #[derive(Deserialize)]
@@ -74,45 +82,35 @@ struct Binding {
     class_name: String,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Migration {
-    #[serde(rename = "tag")]
-    _tag: String,
-    #[serde(default)]
-    new_sqlite_classes: Vec<String>,
-    #[serde(default)]
-    new_classes: Vec<String>,
-    #[serde(default)]
-    renamed_classes: Vec<Renamed>,
-    #[serde(default)]
-    deleted_classes: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Renamed {
-    from: String,
-    to: String,
-}
-
 impl Config {
     /// Reads the `wrangler.toml` in the folder of a crate.
     ///
     /// # Errors
     /// There is none, or it is not one that can be served.
     pub(crate) fn open(folder: &Path) -> Outcome<Self> {
-        let path = folder.join("wrangler.toml");
-        let text = std::fs::read_to_string(&path).map_err(|error| {
-            let hint = match error.kind() {
-                std::io::ErrorKind::NotFound => {
-                    "\na Worker's crate has a wrangler.toml beside its Cargo.toml"
-                }
-                _ => "",
-            };
-            Problem::new(format!("{}: {error}{hint}", path.display()))
-        })?;
-        Self::read(&text).doing(path.display())
+        let missing = || {
+            let path = folder.join(FILE);
+            let hint = "a Worker's crate has a wrangler.toml beside its Cargo.toml";
+            Problem::new(format!("{}: there is none\n{hint}", path.display()))
+        };
+        Self::open_if_there(&folder.join(FILE))?.ok_or_else(missing)
+    }
+
+    /// Reads the `wrangler.second.toml` in the folder of a crate, if there is one: that of the deployment which a test
+    /// puts in the place of the first.
+    ///
+    /// # Errors
+    /// It is not one that can be served.
+    pub(crate) fn second(folder: &Path) -> Outcome<Option<Self>> {
+        Self::open_if_there(&folder.join(SECOND))
+    }
+
+    fn open_if_there(path: &Path) -> Outcome<Option<Self>> {
+        match std::fs::read_to_string(path) {
+            Ok(text) => Self::read(&text).doing(path.display()).map(Some),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error).doing(path.display()),
+        }
     }
 
     fn read(text: &str) -> Outcome<Self> {
@@ -131,12 +129,13 @@ impl Config {
         if let Some(flag) = file.compatibility_flags.iter().find(|flag| !is_word(flag, "-_")) {
             return Err(Problem::new(format!("{flag:?} is no compatibility flag")));
         }
-        let classes = classes(&file.migrations)?;
+        let classes = Classes::of(&name, &file.migrations)?.keys;
         let mut config = Self {
             name,
             compatibility_date,
             compatibility_flags: file.compatibility_flags,
             classes,
+            migrations: file.migrations,
             ..Self::default()
         };
         for (name, value) in file.vars {
@@ -176,36 +175,6 @@ impl Config {
     }
 }
 
-/// What is left of the classes when the migrations are done one after the other.
-fn classes(migrations: &[Migration]) -> Outcome<BTreeMap<String, bool>> {
-    let mut classes = BTreeMap::new();
-    let mut gone = BTreeSet::new();
-    for migration in migrations {
-        if let Some(Renamed { from, to }) = migration.renamed_classes.first() {
-            // The files lie under the class's name, and nothing moves them.
-            return Err(Problem::new(format!(
-                "a migration renames {from:?} to {to:?}: renamed classes cannot be served here"
-            )));
-        }
-        for name in &migration.deleted_classes {
-            if classes.remove(name).is_none() {
-                return Err(Problem::new(format!("a migration deletes {name:?}, which does not exist")));
-            }
-            gone.insert(name);
-        }
-        let sqlite = migration.new_sqlite_classes.iter().map(|name| (name, true));
-        for (name, sql) in sqlite.chain(migration.new_classes.iter().map(|name| (name, false))) {
-            if !is_word(name, "_$") {
-                return Err(Problem::new(format!("{name:?} is no name of a class")));
-            }
-            if gone.contains(name) || classes.insert(name.clone(), sql).is_some() {
-                return Err(Problem::new(format!("two migrations make the class {name:?}")));
-            }
-        }
-    }
-    Ok(classes)
-}
-
 fn is_word(text: &str, more: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
 }
@@ -240,13 +209,13 @@ mod tests {
             LIMIT = 3
             [[durable_objects.bindings]]
             name = "SYNC_ROOM"
-            class_name = "SyncRoom"
+            class_name = "Room"
             [[migrations]]
             tag = "v1"
             new_sqlite_classes = ["SyncRoom", "Old"]
             [[migrations]]
             tag = "v2"
-            new_classes = ["Plain"]
+            renamed_classes = [{ from = "SyncRoom", to = "Room" }]
             deleted_classes = ["Old"]
         "#;
         let config = Config::read(text).unwrap();
@@ -255,8 +224,9 @@ mod tests {
         assert_eq!(config.compatibility_flags, ["enable_request_signal"]);
         assert_eq!(config.vars.get("ROOM").and_then(toml::Value::as_str), Some("main"));
         assert_eq!(config.vars.get("LIMIT").and_then(toml::Value::as_integer), Some(3));
-        assert_eq!(config.objects, [("SYNC_ROOM".to_owned(), "SyncRoom".to_owned())].into());
-        assert_eq!(config.classes, [("Plain".to_owned(), false), ("SyncRoom".to_owned(), true)].into());
+        assert_eq!(config.objects, [("SYNC_ROOM".to_owned(), "Room".to_owned())].into());
+        assert_eq!(config.classes, [("Room".to_owned(), "sync-server-SyncRoom".to_owned())].into());
+        assert_eq!(config.migrations.len(), 2);
     }
 
     #[test]
@@ -290,9 +260,7 @@ mod tests {
         );
         let migration = |body: &str| with(&format!("[[migrations]]\ntag = \"v1\"\n{body}"));
         assert!(migration("transferred_classes = []").contains("transferred_classes"));
-        assert!(migration("renamed_classes = [{ from = \"A\", to = \"B\" }]").contains("renames \"A\""));
         assert!(migration("deleted_classes = [\"A\"]").contains("which does not exist"));
-        assert!(migration("new_classes = [\"a-b\"]").contains("no name of a class"));
     }
 
     #[test]
@@ -311,6 +279,6 @@ mod tests {
             fault(&format!("{HEAD}{binding}{migration}[vars]\nA = \"\"")),
             "\"A\" is both a variable and a binding of objects"
         );
-        assert!(fault(&format!("{HEAD}{migration}{migration}")).contains("two migrations make"));
+        assert!(fault(&format!("{HEAD}{migration}{migration}")).contains("two migrations have it"));
     }
 }

@@ -3,6 +3,7 @@
 use super::args::Dev;
 use super::build::{self, Built, Plan};
 use super::capnp;
+use super::migrations;
 use super::workerd::{Event, Workerd};
 use crate::problem::{Doing, Outcome, Problem};
 use crate::workspace::Workspace;
@@ -22,7 +23,8 @@ const CONFIG: &str = "dev.capnp";
 /// Builds, serves, and ends with SIGTERM or SIGINT.
 ///
 /// # Errors
-/// The build fails, the address or the data folder is in use, or workerd ends by itself.
+/// The build fails, the address or the data folder is in use, the folder has applied other migrations, or workerd ends
+/// by itself.
 pub(crate) fn serve(asked: &Dev) -> Outcome {
     let mut output = reserve_stdout().doing("standard output")?;
     let workspace = Workspace::open()?;
@@ -31,6 +33,7 @@ pub(crate) fn serve(asked: &Dev) -> Outcome {
     let (data, in_use) = data_folder(&asked.data.clone().unwrap_or_else(default))?;
     let mut built = build::build(&workspace, &plan)?;
     configure(&mut built, asked)?;
+    migrations::apply(&data, &built.config.name, &built.config.migrations)?;
 
     let (sender, events) = mpsc::sync_channel(1);
     listen_to_signals(sender.clone())?;

@@ -6,6 +6,7 @@ mod capnp;
 mod config;
 mod control;
 mod dev;
+mod migrations;
 mod npm;
 mod shim;
 mod size;
@@ -39,9 +40,11 @@ smallest Worker.
   --dev              cargo's dev profile: fast to build, large
   --opt              wasm-opt
   --minify           smaller JavaScript
-  --testing          GET /__evict?sockets=hibernate|close evicts all objects; workerd serve then wants --experimental
+  --testing          GET /__evict?sockets=hibernate|close evicts all objects; workerd serve then wants --experimental;
+                     a wrangler.second.toml gives a worker.second.capnp, the next deployment of the same code
   --listen ADDR:PORT [default: 127.0.0.1:8080]; port 0 is a free one; a loopback address sets the variable LOOPBACK=1
-  --data DIR         where the objects' data is kept [default: target/workers/data/CRATE]
+  --data DIR         where the objects' data is kept [default: target/workers/data/CRATE]; the migrations of
+                     wrangler.toml are applied to it, each once
   --var NAME=VALUE   a variable of the Worker, over those of its wrangler.toml";
 
 /// Does what the command line asks for.

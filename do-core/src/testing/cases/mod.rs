@@ -3,6 +3,7 @@
 mod alarms;
 mod bodies;
 mod closing;
+mod deploy;
 mod gates;
 mod hibernation;
 mod identity;
@@ -26,6 +27,7 @@ pub fn cases<D: Driver>() -> Vec<Case<D>> {
         alarms::cases(),
         sql::cases(),
         panics::cases(),
+        deploy::cases(),
     ];
     areas.into_iter().flatten().collect()
 }

@@ -1,5 +1,14 @@
-//! The object half of the contract as a Worker: the probe under two namespaces, and the suite's entry. The driver
-//! half is the test `contract` of `do-core`.
+//! The object half of the contract as a Worker: the probe under all namespaces of both deployments, and the suite's
+//! entry. The driver half is the test `contract` of `do-core`.
 
-do_core::export!(Probe = do_core::testing::Probe<_>, Other = do_core::testing::Probe<_>);
-do_core::export!(fetch = do_core::testing::route);
+use do_core::testing::{Probe as Class, route};
+
+do_core::export!(
+    Probe = Class<_>,
+    Other = Class<_>,
+    Before = Class<_>,
+    After = Class<_>,
+    Gone = Class<_>,
+    New = Class<_>,
+);
+do_core::export!(fetch = route);
