@@ -42,14 +42,33 @@ pub struct Difference {
     pub kit: &'static str,
 }
 
+impl Difference {
+    /// Whether the suite says why no case shows it.
+    pub fn is_excused(&self) -> bool {
+        super::rules::UNSHOWN.iter().any(|(id, _)| *id == self.id)
+    }
+
+    /// What happens on a host of this kind.
+    pub fn on(&self, host: HostKind) -> &'static str {
+        match host {
+            HostKind::Kit => self.kit,
+            HostKind::Tokio => self.tokio,
+            HostKind::Workerd => self.workerd,
+        }
+    }
+}
+
 /// All of them, in the order of the rules.
 pub fn differences() -> &'static [Difference] {
     DIFFERENCES
 }
 
+/// What a panic costs, which a [`Driver`](super::Driver) says of itself.
+pub(super) const PANIC: &str = "panic";
+
 const DIFFERENCES: &[Difference] = &[
     Difference {
-        id: "panic",
+        id: PANIC,
         rules: &["B11"],
         workerd: "A panic resets its object alone in a Worker built with panic=unwind, and undoes nothing that its turn \
                   wrote. Built with panic=abort it costs every object of the isolate its memory, and no request in \
