@@ -88,13 +88,18 @@ impl Page {
         writeln!(f, "\nBeside the rules, cases hold all hosts to what has no number: {}.", others.join(", "))
     }
 
-    /// How many cases show it, or why none does.
+    /// How many cases show it, or why none does; and which differences are about it.
     fn shown(&self, rule: &'static Rule) -> String {
-        if let Some(why) = rule.unshown {
-            return format!("no case: {why}");
-        }
         let shows = |case: &&Listed| Topic::of(case.name).contains(&Topic::Rule(rule));
-        cases_in_words(self.0.iter().filter(shows).count())
+        let mut text = match rule.unshown {
+            Some(why) => format!("no case: {why}"),
+            None => cases_in_words(self.0.iter().filter(shows).count()),
+        };
+        for difference in rule.differences() {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "; differs: {}", difference.id);
+        }
+        text
     }
 
     fn cases_of(&self, difference: &Difference) -> String {

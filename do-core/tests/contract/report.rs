@@ -204,8 +204,8 @@ impl Report {
 
     fn table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:9} {:>5}", "rule", "cases")?;
-        self.columns.iter().try_for_each(|(host, _)| write!(f, "  {host:13}"))?;
-        writeln!(f)?;
+        let hosts: String = self.columns.iter().map(|(host, _)| format!("  {host:13}")).collect();
+        writeln!(f, "{}", hosts.trim_end())?;
         let mut rows: BTreeMap<usize, (Topic, Vec<&'static str>)> = BTreeMap::new();
         let kept = |rule: &&'static Rule| rule.treatment.is_kept() && !self.filtered;
         for rule in rules().filter(kept) {
@@ -221,11 +221,12 @@ impl Report {
         }
         for (topic, cases) in rows.values() {
             write!(f, "{:9} {:>5}", topic.name(), cases.len())?;
-            for (_, finished) in &self.columns {
-                let of_rule = finished.iter().filter(|finished| cases.contains(&finished.case));
-                write!(f, "  {:13}", word(&Count::of(of_rule)))?;
-            }
-            writeln!(f)?;
+            let of_rule = |finished: &[Finished]| {
+                word(&Count::of(finished.iter().filter(|finished| cases.contains(&finished.case))))
+            };
+            let words: String =
+                self.columns.iter().map(|(_, finished)| format!("  {:13}", of_rule(finished))).collect();
+            writeln!(f, "{}", words.trim_end())?;
         }
         Ok(())
     }
