@@ -72,7 +72,8 @@ pub(crate) trait InProcess: Send + Sync + 'static {
     fn panic_cost(&self) -> PanicCost;
 
     /// Makes a host, runs the case on it to the end, and ends the host. On a thread of the case's own, so that it
-    /// may block; a panic is a failure. `number` tells cases apart and is the same in every run of one suite.
+    /// may block; a panic is a failure. `number` tells cases apart and is the same in every run of one suite; the lab
+    /// is to have the [`case_name`] of both.
     fn run_case(&self, number: usize, case: &Case<Self::Driver>) -> Outcome;
 }
 
@@ -134,7 +135,7 @@ async fn one<K: Kind>(
 
 async fn judge<K: Kind>(kind: &K, number: usize, case: &Case<K::Driver>, driver: K::Driver) -> Verdict {
     let limit = if case.needs.long && kind.is_real_time() { LONG_CASE_TIME } else { CASE_TIME };
-    let lab = Lab::new(driver, format!("case {number}"));
+    let lab = Lab::new(driver, case_name(kind.name(), number));
     let running = AssertUnwindSafe(tokio::time::timeout(limit, case.run(&lab))).catch_unwind();
     let why = match running.await {
         Ok(Ok(Ok(()))) => None,
@@ -188,6 +189,12 @@ async fn one_in_process<K: InProcess>(
         },
     };
     (number, Finished::new(host, name, verdict, began.elapsed()))
+}
+
+/// What a case's objects are called after, so that no other case's are, nor the same case's on another host of this
+/// process: the entry keeps some stubs in a `static`.
+pub(crate) fn case_name(host: &str, number: usize) -> String {
+    format!("{host} case {number}")
 }
 
 fn panicked(panic: &(dyn Any + Send)) -> String {

@@ -246,7 +246,7 @@ mod complete {
     #[test]
     fn every_rule_that_is_kept_has_a_case_or_says_why_not() {
         let shown: Vec<Topic> = catalogue().iter().flat_map(|case| Topic::of(case.name)).collect();
-        let missing = |rule: &&Rule| {
+        let missing = |rule: &&'static Rule| {
             rule.treatment.is_kept() && rule.unshown.is_none() && !shown.contains(&Topic::Rule(rule))
         };
         let missing: Vec<&str> = rules().filter(missing).map(|rule| rule.number).collect();
