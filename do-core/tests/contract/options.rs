@@ -71,7 +71,7 @@ impl Options {
         Self::parse(env::args().skip(1))
     }
 
-    fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, Misuse> {
+    pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, Misuse> {
         let mut options = Self::default();
         let mut arguments = arguments;
         while let Some(argument) = arguments.next() {

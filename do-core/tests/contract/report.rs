@@ -1,9 +1,12 @@
 //! What the run found: a line for each rule, a column for each host; and where hosts differ without a documented reason.
 
-use crate::{options::Options, runner::LONG};
+use crate::options::Options;
 use do_core::testing::{Rule, Topic, catalogue, differences, rules};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, fmt, time::Duration};
+
+/// Why a case over 15 s does not run in real time.
+pub(crate) const LONG: &str = "long";
 
 /// How one case ended on one host.
 #[derive(Debug, Clone, PartialEq, Eq)]

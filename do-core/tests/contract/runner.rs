@@ -2,7 +2,7 @@
 
 use crate::{
     options::Options,
-    report::{Column, Finished, Verdict},
+    report::{Column, Finished, LONG, Verdict},
 };
 use do_core::testing::{Case, Driver, Fault, HostKind, Lab, Outcome, PanicCost, cases};
 use futures::{FutureExt, StreamExt, channel::oneshot, stream};
@@ -18,8 +18,6 @@ use std::{
 const CASE_TIME: Duration = Duration::from_secs(90);
 /// For the long ones in real time.
 const LONG_CASE_TIME: Duration = Duration::from_secs(300);
-/// Why a case over 15 s does not run in real time.
-pub(crate) const LONG: &str = "long";
 
 /// A kind of host, of which as many can be started as cases need, and that is spoken with over a network.
 pub(crate) trait Kind {
