@@ -1,11 +1,14 @@
 use super::{
-    difference::{HostKind, PANIC},
+    difference::HostKind,
     driver::{Driver, PanicCost},
     lab::Lab,
     tasks::Local,
 };
 use serde::Serialize;
 use std::fmt;
+
+/// The id of the [`Difference`](super::Difference) in what a panic costs, which a [`Driver`] says of itself.
+const PANIC: &str = "panic";
 
 /// How a case ended.
 pub type Outcome = Result<(), Fault>;

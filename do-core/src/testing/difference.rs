@@ -63,12 +63,9 @@ pub fn differences() -> &'static [Difference] {
     DIFFERENCES
 }
 
-/// What a panic costs, which a [`Driver`](super::Driver) says of itself.
-pub(super) const PANIC: &str = "panic";
-
 const DIFFERENCES: &[Difference] = &[
     Difference {
-        id: PANIC,
+        id: "panic",
         rules: &["B11"],
         workerd: "A panic resets its object alone in a Worker built with panic=unwind, and undoes nothing that its turn \
                   wrote. Built with panic=abort it costs every object of the isolate its memory, and no request in \

@@ -19,6 +19,11 @@ const CASE_TIME: Duration = Duration::from_secs(90);
 /// For the long ones in real time.
 const LONG_CASE_TIME: Duration = Duration::from_secs(300);
 
+/// How many cases share a host at a time.
+const TOGETHER: usize = 32;
+/// How many that are alone and long run at a time: they do little but wait, each in a process of its own.
+const WAITING: usize = 16;
+
 /// A kind of host, of which as many can be started as cases need, and that is spoken with over a network.
 pub(crate) trait Kind {
     /// One host.
@@ -38,7 +43,7 @@ pub(crate) trait Kind {
     /// Whether time that cases let pass is real: then long ones run only when all are asked for.
     fn is_real_time(&self) -> bool;
 
-    /// How many cases that are alone may run at a time.
+    /// How many cases that are alone, and do not take long, may run at a time.
     fn at_once(&self) -> usize;
 
     async fn shared(&self) -> Result<Self::Shared, Fault>;
@@ -104,16 +109,19 @@ pub(crate) async fn run<K: Kind>(kind: K, options: &Options) -> Column {
         Ok(shared) => shared,
         Err(fault) => return Column { host: kind.name(), finished: Err(fault.to_string()) },
     };
+    let (waiting, busy): (Vec<_>, Vec<_>) =
+        alone.into_iter().partition(|(_, case)| case.needs.long && kind.is_real_time());
     let side_by_side = together.iter().map(|(n, case)| one(&kind, *n, case, Some(&shared)));
-    let one_by_one = alone.iter().map(|(n, case)| one(&kind, *n, case, None));
-    let (side_by_side, one_by_one) = futures::future::join(
-        stream::iter(side_by_side).buffer_unordered(32).collect::<Vec<_>>(),
-        stream::iter(one_by_one).buffer_unordered(kind.at_once()).collect::<Vec<_>>(),
+    let waiting = waiting.iter().map(|(n, case)| one(&kind, *n, case, None));
+    let busy = busy.iter().map(|(n, case)| one(&kind, *n, case, None));
+    let (side_by_side, waiting, busy) = futures::future::join3(
+        stream::iter(side_by_side).buffer_unordered(TOGETHER).collect::<Vec<_>>(),
+        stream::iter(waiting).buffer_unordered(WAITING).collect::<Vec<_>>(),
+        stream::iter(busy).buffer_unordered(kind.at_once()).collect::<Vec<_>>(),
     )
     .await;
     kind.stop_shared(shared).await;
-    finished.extend(side_by_side);
-    finished.extend(one_by_one);
+    finished.extend(side_by_side.into_iter().chain(waiting).chain(busy));
     column(kind.name(), finished)
 }
 
