@@ -1,4 +1,5 @@
 //! The command line and the report of the contract suite, without a host: the suite itself has no test harness.
+#![allow(clippy::unwrap_used)] // helpers of tests
 #![allow(dead_code)] // what only the suite uses
 
 mod options;
