@@ -66,6 +66,9 @@ mod engine;
 mod env;
 mod error;
 mod export;
+#[cfg(all(feature = "testing", feature = "tokio", not(target_arch = "wasm32")))]
+#[doc(hidden)]
+pub mod fuzz;
 mod id;
 #[cfg(all(feature = "testing", not(target_arch = "wasm32")))]
 pub mod kit;

@@ -1,7 +1,9 @@
 //! Running programs: said before, streamed while, judged by the exit code after.
 
 use crate::problem::{Doing, Outcome, Problem};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -144,6 +146,16 @@ impl Drop for Server {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Standard output for the caller alone: from now on everybody else's, such as cargo's, goes to standard error.
+///
+/// # Errors
+/// One of the two is closed.
+pub(crate) fn reserve_stdout() -> std::io::Result<File> {
+    let ours = std::io::stdout().as_fd().try_clone_to_owned()?;
+    rustix::stdio::dup2_stdout(std::io::stderr())?;
+    Ok(File::from(ours))
 }
 
 /// Prints the command as one would type it.

@@ -1,10 +1,12 @@
 //! The project's own tools. `cargo xtask test` runs what CI runs, in the same order and with the same tools;
-//! `cargo xtask workers` makes Workers of crates and serves them.
+//! `cargo xtask contract` holds hosts to the rules of the platform; `cargo xtask workers` makes Workers of crates and
+//! serves them.
 //!
-//! Both install what they need and the machine lacks (packages of Debian, Python and npm, targets of rustup), so that a
+//! All install what they need and the machine lacks (packages of Debian, Python and npm, targets of rustup), so that a
 //! fresh clone needs nothing but Rust, and Node.js for Workers.
 
 mod command;
+mod contract;
 mod install;
 mod options;
 mod problem;
@@ -15,13 +17,14 @@ mod workers;
 mod workspace;
 
 use options::{Options, Parsed};
-use problem::Outcome;
+use problem::{Outcome, Problem};
 use std::ffi::OsString;
 use std::process::ExitCode;
 use workspace::Workspace;
 
 const USAGE: &str = "\
 usage: cargo xtask test [--full] [--only STEP]... [--list]
+       cargo xtask contract [--host kit|tokio|workerd]... [--all] [--help]
        cargo xtask workers build|dev|test|size [--help]
 
   --full        also the long runs
@@ -39,10 +42,19 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Ok(Parsed::Test(options)) => exit(test(&options)),
+        Ok(Parsed::Contract(None)) => {
+            println!("{}", contract::USAGE);
+            ExitCode::SUCCESS
+        }
+        Ok(Parsed::Contract(Some(asked))) => contract::run(&asked).unwrap_or_else(failed),
         Ok(Parsed::Workers(command)) => exit(workers::run(&command).map(|()| true)),
         Err(problem) => {
-            let is_workers = arguments.first().is_some_and(|first| first == "workers");
-            eprintln!("xtask: {problem}\n{}", if is_workers { workers::USAGE } else { USAGE });
+            let usage = match arguments.first().and_then(|first| first.to_str()) {
+                Some("contract") => contract::USAGE,
+                Some("workers") => workers::USAGE,
+                _ => USAGE,
+            };
+            eprintln!("xtask: {problem}\n{usage}");
             ExitCode::from(2)
         }
     }
@@ -53,11 +65,14 @@ fn exit(outcome: Outcome<bool>) -> ExitCode {
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        Err(problem) => {
-            eprintln!("xtask: {problem}");
-            ExitCode::FAILURE
-        }
+        Err(problem) => failed(problem),
     }
+}
+
+#[allow(clippy::needless_pass_by_value)] // where it ends
+fn failed(problem: Problem) -> ExitCode {
+    eprintln!("xtask: {problem}");
+    ExitCode::FAILURE
 }
 
 /// Runs the chosen steps; `false` when one failed.

@@ -1,5 +1,6 @@
 //! The command line of `cargo xtask`.
 
+use crate::contract::{self, Contract};
 use crate::problem::{Outcome, Problem};
 use crate::step::Step;
 use crate::workers::args::{self, Workers};
@@ -12,6 +13,8 @@ pub(crate) enum Parsed {
     Help,
     /// The checks.
     Test(Options),
+    /// The contract suite, or how it is used.
+    Contract(Option<Contract>),
     /// Something with Workers.
     Workers(Workers),
 }
@@ -32,10 +35,10 @@ pub(crate) struct Options {
 /// # Errors
 /// An argument that does not exist, or `--only` without its value.
 pub(crate) fn parse(arguments: &[OsString]) -> Outcome<Parsed> {
-    if let Some((first, rest)) = arguments.split_first()
-        && first == "workers"
-    {
-        return args::parse(rest).map(Parsed::Workers);
+    match arguments.split_first() {
+        Some((first, rest)) if first == "contract" => return contract::parse(rest).map(Parsed::Contract),
+        Some((first, rest)) if first == "workers" => return args::parse(rest).map(Parsed::Workers),
+        _ => {}
     }
     let words: Vec<_> = arguments.iter().map(|argument| argument.to_string_lossy()).collect();
     let mut arguments = words.iter().map(AsRef::as_ref);
@@ -106,6 +109,8 @@ mod tests {
         assert!(parse_words("bench").is_err());
         assert_eq!(parse_words("workers size").unwrap(), Parsed::Workers(Workers::Size));
         assert!(parse_words("workers bench").is_err());
+        assert_eq!(parse_words("contract --help").unwrap(), Parsed::Contract(None));
+        assert!(parse_words("contract --fast").is_err());
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(crate) fn split_first(text: &str) -> (&str, &str) {
 }
 
 /// `text` without the blanks and comments at its end (rule F6).
-#[cfg(any(test, target_arch = "wasm32"))]
+#[cfg(any(test, target_arch = "wasm32", all(feature = "testing", feature = "tokio")))]
 pub(crate) fn without_trailing_blanks(text: &str) -> &str {
     let (mut at, mut end) = (0, 0);
     while let Some((token, length)) = next_token(&text[at..]) {

@@ -7,6 +7,9 @@ use super::{
 use serde::Serialize;
 use std::fmt;
 
+/// The id of the [`Difference`](super::Difference) in what a panic costs, which a [`Driver`] says of itself.
+const PANIC: &str = "panic";
+
 /// How a case ended.
 pub type Outcome = Result<(), Fault>;
 
@@ -53,6 +56,12 @@ impl<D: Driver> Case<D> {
         self
     }
 
+    /// It holds on every host, in the way in which the [`Difference`](super::Difference) with this id has it.
+    pub(super) fn shows(mut self, difference: &'static str) -> Self {
+        self.needs.shows = Some(difference);
+        self
+    }
+
     /// Runs it against the host of the lab, of which it may be the only one (see [`Needs::is_alone`]).
     pub fn run<'a>(&self, lab: &'a Lab<D>) -> Run<'a> {
         (self.run)(lab)
@@ -79,6 +88,8 @@ pub struct Needs {
     pub panics: Option<PanicCost>,
     /// It holds on some hosts only.
     pub only: Option<Only>,
+    /// It asks the host which side of the [`Difference`](super::Difference) with this id to hold it to.
+    pub shows: Option<&'static str>,
 }
 
 /// On which hosts a case holds, and why not on the others.
@@ -97,14 +108,21 @@ impl Needs {
         self.evicts || self.crashes || self.panics.is_some()
     }
 
-    /// Why it says nothing about this host: the id of the [`Difference`](super::Difference).
-    pub fn unsuited<D: Driver>(&self, driver: &D) -> Option<&'static str> {
+    /// Why it says nothing about a host of this kind, where a panic costs this: the id of the
+    /// [`Difference`](super::Difference).
+    pub fn unsuited(&self, host: HostKind, panics: PanicCost) -> Option<&'static str> {
         if let Some(only) = self.only
-            && !only.hosts.contains(&driver.kind())
+            && !only.hosts.contains(&host)
         {
             return Some(only.difference);
         }
-        self.panics.filter(|cost| *cost != driver.panic_cost()).map(|_| "panic")
+        self.panics.filter(|cost| *cost != panics).map(|_| PANIC)
+    }
+
+    /// The ids of the [`Difference`](super::Difference)s that it shows.
+    pub fn cites(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let panics = self.panics.map(|_| PANIC);
+        [self.only.map(|only| only.difference), panics, self.shows].into_iter().flatten()
     }
 }
 

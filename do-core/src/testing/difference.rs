@@ -42,6 +42,22 @@ pub struct Difference {
     pub kit: &'static str,
 }
 
+impl Difference {
+    /// Whether the suite says why no case shows it.
+    pub fn is_excused(&self) -> bool {
+        super::rules::UNSHOWN.iter().any(|(id, _)| *id == self.id)
+    }
+
+    /// What happens on a host of this kind.
+    pub fn on(&self, host: HostKind) -> &'static str {
+        match host {
+            HostKind::Kit => self.kit,
+            HostKind::Tokio => self.tokio,
+            HostKind::Workerd => self.workerd,
+        }
+    }
+}
+
 /// All of them, in the order of the rules.
 pub fn differences() -> &'static [Difference] {
     DIFFERENCES

@@ -103,6 +103,8 @@ mod shard;
 mod state;
 mod upgrade;
 mod ws;
+#[cfg(feature = "testing")]
+pub(crate) use ws::decoder::fuzz as ws_fuzz;
 
 pub use crate::engine::{Clock, ManualClock, SystemClock};
 pub use builder::Builder;

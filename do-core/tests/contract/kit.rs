@@ -1,12 +1,17 @@
-//! The test kit: objects in this thread, virtual time, no wire.
+//! The test kit: objects in one thread, virtual time, no wire.
 
+use crate::{
+    options::Options,
+    report::Report,
+    runner::{self, InProcess, case_name},
+};
 use bytes::Bytes;
 use do_core::{
     Body, Message, Request, Response,
     kit::{self, Kit},
     testing::{
-        Client, Deployment, Driver, Exchange, Fault, Head, HostKind, Leave, Notices, Opened, Outcome,
-        PanicCost, Piece, Probe, Received, route,
+        Case, Client, Deployment, Driver, Exchange, Fault, Head, HostKind, Lab, Leave, Notices, Opened,
+        Outcome, PanicCost, Piece, Probe, Received, route,
     },
 };
 use http::header;
@@ -30,26 +35,54 @@ const MOST: usize = 64 * 1_024 * 1_024;
 /// How often one looks again, after everything came to rest, whether another part of the case moves the clock.
 const LOOKS: usize = 200;
 
+/// Adds the kit's column.
+pub(crate) async fn column(report: &mut Report, options: &Options, _asked: bool) {
+    report.column(runner::run_in_process(Worlds, options).await);
+}
+
+/// A world for each case.
+struct Worlds;
+
+impl InProcess for Worlds {
+    type Driver = InKit;
+
+    fn name(&self) -> &'static str {
+        "kit"
+    }
+
+    fn kind(&self) -> HostKind {
+        HostKind::Kit
+    }
+
+    fn panic_cost(&self) -> PanicCost {
+        PanicCost::Object
+    }
+
+    fn run_case(&self, number: usize, case: &Case<InKit>) -> Outcome {
+        let driver = InKit::new()?;
+        let kit = driver.kit.clone();
+        let lab = Lab::new(driver, case_name("kit", number));
+        kit.run(case.run(&lab))
+    }
+}
+
 /// One world.
 pub(crate) struct InKit {
     kit: Kit,
-    crashes: Rc<Cell<u32>>,
+    crashes: Cell<u32>,
 }
 
 impl InKit {
-    pub(crate) fn new(seed: u64) -> Result<Self, Fault> {
-        let kit = Self::builder(Deployment::First).seed(seed).start()?;
-        Ok(Self { kit, crashes: Rc::default() })
+    /// With the seed of the variable `DO_KIT_SEED`: the cases hold with any.
+    fn new() -> Result<Self, Fault> {
+        let kit = Self::builder(Deployment::First).start()?;
+        Ok(Self { kit, crashes: Cell::new(0) })
     }
 
     fn builder(deployment: Deployment) -> kit::Builder {
         let builder = Kit::builder().local_sql_limits().migrations(deployment.migrations());
         let builder = builder.var("DEPLOYMENT", deployment.name());
         deployment.namespaces().iter().fold(builder, |builder, name| builder.object::<Probe<_>>(*name))
-    }
-
-    pub(crate) fn kit(&self) -> &Kit {
-        &self.kit
     }
 
     fn request(head: Head, body: Body) -> Result<Request, Fault> {

@@ -31,6 +31,14 @@ impl Kind for Tokio {
         "tokio"
     }
 
+    fn kind(&self) -> HostKind {
+        HostKind::Tokio
+    }
+
+    fn panic_cost(&self) -> PanicCost {
+        PanicCost::Object
+    }
+
     fn is_real_time(&self) -> bool {
         false
     }

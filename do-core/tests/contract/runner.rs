@@ -1,55 +1,49 @@
 //! Runs the cases on one host: those that disturb nobody side by side, the others each on a host of its own.
 
 use crate::{
-    kit::InKit,
-    report::{Column, Verdict},
+    options::Options,
+    report::{Column, Finished, LONG, Verdict},
 };
-use do_core::testing::{Case, Driver, Fault, Lab, cases};
-use futures::{FutureExt, StreamExt, stream};
-use std::{panic::AssertUnwindSafe, time::Duration};
+use do_core::testing::{Case, Driver, Fault, HostKind, Lab, Outcome, PanicCost, cases};
+use futures::{FutureExt, StreamExt, channel::oneshot, stream};
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
 /// Far beyond what any case takes: what hangs is named instead of stopping the run.
 const CASE_TIME: Duration = Duration::from_secs(90);
+/// For the long ones in real time.
+const LONG_CASE_TIME: Duration = Duration::from_secs(300);
 
-/// Which cases to run.
-pub(crate) struct Wanted {
-    /// Parts of names; none for all.
-    names: Vec<String>,
-    /// Long ones in real time, too.
-    full: bool,
-}
+/// How many cases share a host at a time.
+const TOGETHER: usize = 32;
+/// How many that are alone and long run at a time: they do little but wait, each in a process of its own.
+const WAITING: usize = 16;
 
-impl Wanted {
-    /// From the arguments of the command. Those of the usual test harness are none of ours, and are passed over.
-    pub(crate) fn from_arguments() -> Self {
-        let (options, names): (Vec<_>, Vec<_>) =
-            std::env::args().skip(1).partition(|arg| arg.starts_with('-'));
-        Self { names, full: options.iter().any(|option| option == "--full") }
-    }
-
-    /// Whether cases were chosen by name, so that there may be none.
-    pub(crate) fn is_filtered(&self) -> bool {
-        !self.names.is_empty()
-    }
-
-    fn has(&self, case: &str) -> bool {
-        self.names.is_empty() || self.names.iter().any(|part| case.contains(part.as_str()))
-    }
-}
-
-/// A kind of host, of which as many can be started as cases need.
+/// A kind of host, of which as many can be started as cases need, and that is spoken with over a network.
 pub(crate) trait Kind {
     /// One host.
     type Driver: Driver;
     /// What is shared by cases that are not alone.
     type Shared;
 
+    /// What its column is called.
     fn name(&self) -> &'static str;
+
+    /// As its drivers say.
+    fn kind(&self) -> HostKind;
+
+    /// As its drivers say.
+    fn panic_cost(&self) -> PanicCost;
 
     /// Whether time that cases let pass is real: then long ones run only when all are asked for.
     fn is_real_time(&self) -> bool;
 
-    /// How many cases that are alone may run at a time.
+    /// How many cases that are alone, and do not take long, may run at a time.
     fn at_once(&self) -> usize;
 
     async fn shared(&self) -> Result<Self::Shared, Fault>;
@@ -65,31 +59,70 @@ pub(crate) trait Kind {
     async fn stop_shared(&self, shared: Self::Shared);
 }
 
-pub(crate) async fn run<K: Kind>(kind: K, wanted: &Wanted) -> Column {
-    let all: Vec<_> = cases::<K::Driver>().into_iter().enumerate().collect();
-    let (alone, together): (Vec<_>, Vec<_>) = all
-        .into_iter()
-        .filter(|(_, case)| wanted.has(case.name))
-        .partition(|(_, case)| case.needs.is_alone());
+/// A kind of host inside this process, which runs a whole case by itself: on one thread, in time of its own, without
+/// a runtime around it.
+pub(crate) trait InProcess: Send + Sync + 'static {
+    /// One host.
+    type Driver: Driver + 'static;
+
+    /// What its column is called.
+    fn name(&self) -> &'static str;
+
+    /// As its drivers say.
+    fn kind(&self) -> HostKind;
+
+    /// As its drivers say.
+    fn panic_cost(&self) -> PanicCost;
+
+    /// Makes a host, runs the case on it to the end, and ends the host. On a thread of the case's own, so that it
+    /// may block; a panic is a failure. `number` tells cases apart and is the same in every run of one suite; the lab
+    /// is to have the [`case_name`] of both.
+    fn run_case(&self, number: usize, case: &Case<Self::Driver>) -> Outcome;
+}
+
+/// Cases with their numbers: those to run, and those that are skipped.
+type Chosen<D> = (Vec<(usize, Case<D>)>, Vec<(usize, Finished)>);
+
+fn choose<D: Driver>(options: &Options, real: bool, kind: HostKind, cost: PanicCost) -> Chosen<D> {
+    let (mut chosen, mut skipped) = (Vec::new(), Vec::new());
+    for (number, case) in cases::<D>().into_iter().enumerate().filter(|(_, case)| options.has(case.name)) {
+        let long = (case.needs.long && real && !options.full).then_some(LONG);
+        match case.needs.unsuited(kind, cost).or(long) {
+            None => chosen.push((number, case)),
+            Some(reason) => skipped.push((number, Finished::skipped(case.name, reason))),
+        }
+    }
+    (chosen, skipped)
+}
+
+fn column(host: &'static str, mut finished: Vec<(usize, Finished)>) -> Column {
+    finished.sort_by_key(|(number, _)| *number);
+    Column { host, finished: Ok(finished.into_iter().map(|(_, finished)| finished).collect()) }
+}
+
+/// Runs the cases over a network.
+pub(crate) async fn run<K: Kind>(kind: K, options: &Options) -> Column {
+    let (chosen, mut finished) =
+        choose::<K::Driver>(options, kind.is_real_time(), kind.kind(), kind.panic_cost());
+    let (alone, together): (Vec<_>, Vec<_>) = chosen.into_iter().partition(|(_, case)| case.needs.is_alone());
     let shared = match kind.shared().await {
         Ok(shared) => shared,
-        Err(fault) => return Column { host: kind.name(), verdicts: Err(fault.to_string()) },
+        Err(fault) => return Column { host: kind.name(), finished: Err(fault.to_string()) },
     };
-    let (long, short): (Vec<_>, Vec<_>) =
-        together.into_iter().partition(|(_, case)| case.needs.long && kind.is_real_time() && !wanted.full);
-    let side_by_side = short.iter().map(|(n, case)| one(&kind, *n, case, Some(&shared)));
-    let one_by_one = alone.iter().map(|(n, case)| one(&kind, *n, case, None));
-    let (side_by_side, one_by_one) = futures::future::join(
-        stream::iter(side_by_side).buffer_unordered(32).collect::<Vec<_>>(),
-        stream::iter(one_by_one).buffer_unordered(kind.at_once()).collect::<Vec<_>>(),
+    let (waiting, busy): (Vec<_>, Vec<_>) =
+        alone.into_iter().partition(|(_, case)| case.needs.long && kind.is_real_time());
+    let side_by_side = together.iter().map(|(n, case)| one(&kind, *n, case, Some(&shared)));
+    let waiting = waiting.iter().map(|(n, case)| one(&kind, *n, case, None));
+    let busy = busy.iter().map(|(n, case)| one(&kind, *n, case, None));
+    let (side_by_side, waiting, busy) = futures::future::join3(
+        stream::iter(side_by_side).buffer_unordered(TOGETHER).collect::<Vec<_>>(),
+        stream::iter(waiting).buffer_unordered(WAITING).collect::<Vec<_>>(),
+        stream::iter(busy).buffer_unordered(kind.at_once()).collect::<Vec<_>>(),
     )
     .await;
     kind.stop_shared(shared).await;
-    let mut verdicts = side_by_side;
-    verdicts.extend(one_by_one);
-    verdicts.extend(long.iter().map(|(n, case)| (*n, case.name, Verdict::Skip)));
-    verdicts.sort_by_key(|(n, ..)| *n);
-    Column { host: kind.name(), verdicts: Ok(verdicts.into_iter().map(|(_, name, v)| (name, v)).collect()) }
+    finished.extend(side_by_side.into_iter().chain(waiting).chain(busy));
+    column(kind.name(), finished)
 }
 
 async fn one<K: Kind>(
@@ -97,30 +130,24 @@ async fn one<K: Kind>(
     number: usize,
     case: &Case<K::Driver>,
     shared: Option<&K::Shared>,
-) -> (usize, &'static str, Verdict) {
+) -> (usize, Finished) {
+    let began = Instant::now();
     let verdict = match kind.driver(shared).await {
-        Ok(driver) if case.needs.unsuited(&driver).is_some() => {
-            kind.stop(driver).await;
-            Verdict::Skip
-        }
         Ok(driver) => judge(kind, number, case, driver).await,
         Err(fault) => Verdict::Fail(fault.during("starting the host").to_string()),
     };
-    println!("{:8} {:7} {}", kind.name(), word(&verdict), case.name);
-    (number, case.name, verdict)
+    (number, Finished::new(kind.name(), case.name, verdict, began.elapsed()))
 }
 
 async fn judge<K: Kind>(kind: &K, number: usize, case: &Case<K::Driver>, driver: K::Driver) -> Verdict {
-    let lab = Lab::new(driver, format!("case {number}"));
-    let running = AssertUnwindSafe(tokio::time::timeout(CASE_TIME, case.run(&lab))).catch_unwind();
+    let limit = if case.needs.long && kind.is_real_time() { LONG_CASE_TIME } else { CASE_TIME };
+    let lab = Lab::new(driver, case_name(kind.name(), number));
+    let running = AssertUnwindSafe(tokio::time::timeout(limit, case.run(&lab))).catch_unwind();
     let why = match running.await {
         Ok(Ok(Ok(()))) => None,
         Ok(Ok(Err(fault))) => Some(fault.to_string()),
-        Ok(Err(_)) => Some(format!("it did not end within {CASE_TIME:?}")),
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            Some(format!("it panicked: {}", text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("?")))
-        }
+        Ok(Err(_)) => Some(format!("it did not end within {limit:?}")),
+        Err(panic) => Some(panicked(&*panic)),
     };
     let verdict = match why {
         None => Verdict::Pass,
@@ -130,40 +157,52 @@ async fn judge<K: Kind>(kind: &K, number: usize, case: &Case<K::Driver>, driver:
     verdict
 }
 
-fn word(verdict: &Verdict) -> &'static str {
-    match verdict {
-        Verdict::Pass => "pass",
-        Verdict::Skip => "skip",
-        Verdict::Fail(_) => "FAIL",
-    }
+/// Runs the cases inside this process.
+pub(crate) async fn run_in_process<K: InProcess>(kind: K, options: &Options) -> Column {
+    let (chosen, mut finished) = choose::<K::Driver>(options, false, kind.kind(), kind.panic_cost());
+    let kind = Arc::new(kind);
+    let running = chosen.into_iter().map(|(number, case)| one_in_process(&kind, number, case));
+    let at_once = thread::available_parallelism().map_or(1, usize::from);
+    finished.extend(stream::iter(running).buffer_unordered(at_once).collect::<Vec<_>>().await);
+    column(kind.name(), finished)
 }
 
-/// Each case in a world of its own, one after the other: they take milliseconds.
-pub(crate) fn in_kit(wanted: &Wanted) -> Column {
-    let seed = std::env::var("DO_KIT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
-    let all = cases::<InKit>().into_iter().enumerate().filter(|(_, case)| wanted.has(case.name));
-    let verdicts = all.map(|(number, case)| {
-        let verdict = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            let driver = match InKit::new(seed) {
-                Ok(driver) if case.needs.unsuited(&driver).is_some() => return Verdict::Skip,
-                Ok(driver) => driver,
-                Err(fault) => return Verdict::Fail(fault.to_string()),
-            };
-            let lab = Lab::new(driver, format!("case {number}"));
-            match lab.driver().kit().clone().run(case.run(&lab)) {
-                Ok(()) => Verdict::Pass,
-                Err(fault) => Verdict::Fail(fault.to_string()),
-            }
-        }));
-        let verdict = verdict.unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            Verdict::Fail(format!(
-                "it panicked: {}",
-                text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("?")
-            ))
+async fn one_in_process<K: InProcess>(
+    kind: &Arc<K>,
+    number: usize,
+    case: Case<K::Driver>,
+) -> (usize, Finished) {
+    let (name, host) = (case.name, kind.name());
+    let began = Instant::now();
+    let (tell, told) = oneshot::channel();
+    let kind = Arc::clone(kind);
+    // Never joined: one that hangs is left to the end of the process.
+    let spawned = thread::Builder::new().name(format!("case {number}")).spawn(move || {
+        let ended = catch_unwind(AssertUnwindSafe(|| kind.run_case(number, &case)));
+        let _ = tell.send(match ended {
+            Ok(Ok(())) => Verdict::Pass,
+            Ok(Err(fault)) => Verdict::Fail(fault.to_string()),
+            Err(panic) => Verdict::Fail(panicked(&*panic)),
         });
-        println!("{:8} {:7} {}", "kit", word(&verdict), case.name);
-        (case.name, verdict)
     });
-    Column { host: "kit", verdicts: Ok(verdicts.collect()) }
+    let verdict = match spawned {
+        Err(error) => Verdict::Fail(format!("no thread: {error}")),
+        Ok(_) => match tokio::time::timeout(CASE_TIME, told).await {
+            Ok(Ok(verdict)) => verdict,
+            Ok(Err(_)) => Verdict::Fail("its thread ended without a word".to_owned()),
+            Err(_) => Verdict::Fail(format!("it did not end within {CASE_TIME:?}")),
+        },
+    };
+    (number, Finished::new(host, name, verdict, began.elapsed()))
+}
+
+/// What a case's objects are called after, so that no other case's are, nor the same case's on another host of this
+/// process: the entry keeps some stubs in a `static`.
+pub(crate) fn case_name(host: &str, number: usize) -> String {
+    format!("{host} case {number}")
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    format!("it panicked: {}", text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("?"))
 }

@@ -32,12 +32,15 @@ pub(crate) struct Workerd {
 }
 
 impl Workerd {
-    /// One for each build that the environment names; none when it names nothing.
-    pub(crate) fn from_environment() -> Result<Vec<Self>, String> {
-        let builds = [
+    /// One for each of these columns that is a build, in the environment; none when it names nothing.
+    pub(crate) fn from_environment(columns: &[&str]) -> Result<Vec<Self>, String> {
+        let builds: Vec<_> = [
             ("workerd", "DO_WORKER_CONTRACT", PanicCost::Object),
             ("workerd-abort", "DO_WORKER_CONTRACT_ABORT", PanicCost::Isolate),
-        ];
+        ]
+        .into_iter()
+        .filter(|(name, ..)| columns.contains(name))
+        .collect();
         let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let binary = set("DO_WORKERD");
         if binary.is_none() && builds.iter().all(|(_, variable, _)| set(variable).is_none()) {
@@ -182,6 +185,14 @@ impl Kind for Workerd {
 
     fn name(&self) -> &'static str {
         self.name
+    }
+
+    fn kind(&self) -> HostKind {
+        HostKind::Workerd
+    }
+
+    fn panic_cost(&self) -> PanicCost {
+        self.cost
     }
 
     fn is_real_time(&self) -> bool {

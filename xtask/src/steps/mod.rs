@@ -7,6 +7,7 @@ mod test;
 mod tree;
 mod wasm;
 
+use crate::contract;
 use crate::step::Step;
 use crate::workers;
 
@@ -30,7 +31,17 @@ pub(crate) fn all() -> Vec<Step> {
         step("examples", "the example programs build", test::examples),
         step("autobahn", "the WebSocket conformance cases pass against an echo object", autobahn::check),
         step("browser", "the page of sync-server works in a real browser", browser::check),
-        step("workers", "the contract, the sync server and its page hold in workerd", workers::test::test),
+        step(
+            "contract",
+            "all hosts keep the contract, and PLATFORM.md says where they differ",
+            contract::check,
+        ),
+        step("workers", "the sync server and its page hold in workerd", workers::test::test),
         long("test-long", "the tests again with 40 times the random cases (--full)", test::test_long),
+        long(
+            "contract-long",
+            "the cases of the contract that wait long, in workerd (--full)",
+            contract::check_long,
+        ),
     ]
 }

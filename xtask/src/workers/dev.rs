@@ -5,6 +5,7 @@ use super::build::{self, Built, Plan};
 use super::capnp;
 use super::migrations;
 use super::workerd::{Event, Workerd};
+use crate::command::reserve_stdout;
 use crate::problem::{Doing, Outcome, Problem};
 use crate::workspace::Workspace;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -12,7 +13,6 @@ use signal_hook::iterator::Signals;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, SyncSender};
 use std::thread;
@@ -46,13 +46,6 @@ pub(crate) fn serve(asked: &Dev) -> Outcome {
         return Err(error).doing("standard output");
     }
     workerd.watch(&events)
-}
-
-/// Standard output for the first line alone: from now on everybody else's, such as cargo's, goes to standard error.
-fn reserve_stdout() -> std::io::Result<File> {
-    let ours = std::io::stdout().as_fd().try_clone_to_owned()?;
-    rustix::stdio::dup2_stdout(std::io::stderr())?;
-    Ok(File::from(ours))
 }
 
 /// Writes the configuration that this run is served with.

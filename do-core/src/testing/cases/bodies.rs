@@ -25,11 +25,13 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         }),
         Case::new("b17a a client that closed is noticed at the latest after one more write", |lab| {
             Box::pin(b17a_closes(lab))
-        }),
+        })
+        .shows("client-gone"),
         Case::new("b17b a client that resets is noticed without a write", |lab| Box::pin(b17b_resets(lab))),
         Case::new("b17c a client that closes its own side alone goes on reading or counts as gone", |lab| {
             Box::pin(b17c_half(lab))
-        }),
+        })
+        .shows("client-gone"),
         Case::new("body untouched passes with its length both ways", |lab| Box::pin(untouched(lab))),
         Case::new("body of a request is read while it is still being sent", |lab| Box::pin(upload(lab))),
         Case::new("body of a response arrives chunk by chunk", |lab| Box::pin(chunk_by_chunk(lab))),

@@ -6,7 +6,7 @@
 
 mod connection;
 mod connections;
-mod decoder;
+pub(super) mod decoder;
 mod frame;
 mod handshake;
 mod outbox;

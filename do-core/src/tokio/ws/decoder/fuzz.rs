@@ -1,6 +1,7 @@
 //! The decoder against any bytes: it never panics, splits do not matter, and memory follows what arrived.
 
-use super::{Decoder, Incoming, Input, ProtocolError};
+use super::{Decoder, Incoming, Input, ProtocolError, close_event};
+use crate::{CloseCode, CloseFrame, tokio::ws::frame::encode_close};
 
 pub(super) type Outcome = (Vec<Incoming>, Option<ProtocolError>);
 
@@ -32,28 +33,34 @@ pub(super) fn decode(bytes: &[u8], pieces: impl IntoIterator<Item = usize>, limi
     (events, None)
 }
 
-/// One input: the length of the pieces, the limit of a message (times 16), then what a client sends.
+/// Frames: the length of the pieces that they arrive in, the limit of a message (times 16), then what a client sends.
 ///
 /// # Panics
 /// When the decoder does something wrong.
-pub(crate) fn check(data: &[u8]) {
-    let [piece, limit, bytes @ ..] = data else { return };
+pub fn frames(data: &[u8]) -> bool {
+    let [piece, limit, bytes @ ..] = data else { return false };
     let limit = usize::from(*limit) * 16;
     let whole = decode(bytes, [], limit);
     let split = decode(bytes, std::iter::repeat(usize::from(*piece).max(1)), limit);
     assert_eq!(whole, split, "splits matter");
+    whole.1.is_none()
 }
 
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn every_input_of_the_corpus_passes() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/ws");
-        let mut count = 0;
-        for entry in std::fs::read_dir(folder).unwrap() {
-            super::check(&std::fs::read(entry.unwrap().path()).unwrap());
-            count += 1;
-        }
-        assert!(count >= 12, "{count} inputs in {folder}");
+/// The payload of a Close frame (rule D15).
+///
+/// # Panics
+/// When it is read wrongly, or what was read is written otherwise.
+pub fn close_payload(data: &[u8]) -> bool {
+    let Ok(close) = close_event(data) else { return false };
+    assert!(close.was_clean);
+    let frame = match CloseCode::new(close.code) {
+        Ok(code) => CloseFrame::new(code, close.reason),
+        Err(_) => Ok(CloseFrame::empty()),
+    };
+    // What is longer than a control frame is refused with its header.
+    if let Ok(frame) = frame {
+        // A header of two bytes.
+        assert_eq!(encode_close(&frame).get(2..), Some(data), "it is written otherwise");
     }
+    true
 }

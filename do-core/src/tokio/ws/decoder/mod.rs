@@ -141,7 +141,7 @@ impl Decoder {
     }
 
     /// Bytes that are reserved for payloads.
-    #[cfg(any(test, fuzzing))]
+    #[cfg(any(test, feature = "testing"))]
     pub(super) fn reserved(&self) -> usize {
         self.pending.as_ref().map_or(0, |pending| {
             let message = match &pending.message {
@@ -485,7 +485,7 @@ fn incomplete(bytes: &[u8]) -> usize {
     0
 }
 
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, feature = "testing"))]
 pub(crate) mod fuzz;
 #[cfg(test)]
 mod tests;
