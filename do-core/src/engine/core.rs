@@ -11,7 +11,9 @@ use super::{
     sockets::{SocketCell, SocketTable},
     timers::{TimerId, Timers},
 };
-use crate::{CloseFrame, Error, ErrorKind, Failure, Message, ObjectId, Timestamp, limits};
+use crate::{
+    CloseFrame, Error, ErrorKind, Failure, Message, ObjectId, Timestamp, limits, sql::rules::check_depth,
+};
 use std::{
     cell::{Cell, RefCell},
     collections::VecDeque,
@@ -153,6 +155,8 @@ pub(crate) struct Core {
     /// Set while a turn runs.
     turn: Cell<Option<Within>>,
     now: Cell<Timestamp>,
+    /// How many transactions are open, one inside the other.
+    transactions: Cell<usize>,
     /// Why the instance must go, once the turn is over.
     fault: RefCell<Option<Error>>,
     dead: Cell<bool>,
@@ -185,6 +189,7 @@ impl Core {
             rolled_back: Cell::new(false),
             turn: Cell::new(None),
             now,
+            transactions: Cell::new(0),
             fault: RefCell::new(None),
             dead: Cell::new(false),
         })
@@ -288,7 +293,10 @@ impl Core {
     /// F18: with a savepoint around `body`; the alarm rolls back with the rest (rule E13).
     pub(crate) fn transaction<T>(&self, body: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         let storage = self.storage()?;
+        let depth = self.transactions.get();
+        check_depth(depth)?;
         storage.savepoint()?;
+        self.transactions.set(depth + 1);
         let mut undo = Savepoint { core: self, touched: self.alarm.borrow().is_touched(), armed: true };
         let value = body()?;
         undo.armed = false;
@@ -423,6 +431,7 @@ struct Savepoint<'a> {
 
 impl Drop for Savepoint<'_> {
     fn drop(&mut self) {
+        self.core.transactions.set(self.core.transactions.get() - 1);
         if !self.armed {
             return;
         }

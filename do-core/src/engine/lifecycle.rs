@@ -22,6 +22,10 @@ const EVICT_LOOKS: usize = 64;
 /// The least time between two looks at an object that is busy: with an idle time of zero the looks would never end.
 const IDLE_CHECK: Duration = Duration::from_millis(100);
 
+/// The platform's own words (rule B10).
+const GATE_EXPIRED: &str = "A call to blockConcurrencyWhile() in a Durable Object waited for too long. The \
+                                       call was canceled and the Durable Object was reset.";
+
 impl Engine {
     /// Makes an instance for the event at the front of the inbox. On failure that event alone fails (rule B7).
     pub(super) fn construct(&mut self, index: u32) {
@@ -47,9 +51,9 @@ impl Engine {
                 Error::new(crate::ErrorKind::NotFound, "the object's class is not registered")
             })?);
         let made = run_in_turn(&core, Within::default(), || {
-            class.make(Rc::clone(&core)).map_err(Failure::into_remote)
+            class.make(Rc::clone(&core)).map_err(Failure::into_error)
         });
-        let made = made.flatten();
+        let made = made.flatten().map_err(Error::remote);
         let instance = match made {
             Ok(instance) => instance,
             Err(error) => {
@@ -101,6 +105,7 @@ impl Engine {
 
     /// Throws the instance away with everything that is under way in it.
     pub(super) fn reset(&mut self, index: u32, error: &Error) {
+        let error = &error.clone().remote(); // whatever its reason, it is the object's own (rule B13)
         let Some(place) = self.places.get_mut(index as usize) else { return };
         let Some(live) = place.live.take() else { return };
         self.awake.remove(&(place.last_active, index));
@@ -273,8 +278,7 @@ impl Engine {
     pub(super) fn gate_expired(&mut self, index: u32, task: u64) {
         let waits = self.live(index).is_some_and(|(_, live)| live.tasks.contains_key(&task));
         if waits {
-            let message = "block_concurrency_while waited for too long: the object is reset";
-            self.reset(index, &Error::new(crate::ErrorKind::Overloaded, message));
+            self.reset(index, &Error::new(crate::ErrorKind::Overloaded, GATE_EXPIRED).of_reset());
         }
     }
 }

@@ -49,6 +49,24 @@ pub fn differences() -> &'static [Difference] {
 
 const DIFFERENCES: &[Difference] = &[
     Difference {
+        id: "name-of-instance",
+        rules: &["A9"],
+        workerd: "The name that an object sees is the one its first caller came by, and stays for a minute or two after \
+                  the instance left memory, for the next instance too.",
+        tokio: "The first caller of each instance decides; while the object has sockets, one that comes by id changes \
+                nothing.",
+        kit: "As tokio.",
+    },
+    Difference {
+        id: "globals",
+        rules: &["A14"],
+        workerd: "All objects of a Worker in one process live on one thread: a thread-local that one sets, the others \
+                  see, as they see a `static`.",
+        tokio: "Objects live on several threads: those of one thread share its thread-locals, and which ones that are \
+                is not promised. A `static` of the program is shared by all, as anywhere.",
+        kit: "As tokio.",
+    },
+    Difference {
         id: "panic",
         rules: &["B11"],
         workerd: "A panic resets its object alone in a Worker built with panic=unwind, and undoes nothing that its turn \

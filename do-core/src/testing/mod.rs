@@ -12,6 +12,7 @@ mod difference;
 mod driver;
 mod exchange;
 mod lab;
+mod life;
 mod probe;
 mod route;
 mod run;

@@ -305,8 +305,12 @@ async fn b10_a_gate_of_thirty_seconds_resets_as_overloaded_for_all() {
     for call in calls {
         let error = join(call).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Overloaded);
-        assert!(error.is_overloaded() && !error.is_retryable());
-        assert_eq!(error.to_string(), "block_concurrency_while waited for too long: the object is reset");
+        assert_eq!(
+            error.to_string(),
+            "A call to blockConcurrencyWhile() in a Durable Object waited for too long. The call was canceled and the \
+             Durable Object was reset."
+        );
+        assert!(error.is_overloaded() && error.is_indefinite() && !error.is_retryable());
     }
     assert!(is_new(&rig, "x", &before).await);
     rig.pass(10_200).await;
