@@ -67,6 +67,21 @@ const DIFFERENCES: &[Difference] = &[
         kit: "As tokio.",
     },
     Difference {
+        id: "no-network",
+        rules: &["B3"],
+        workerd: "What a socket was not sent yet, because its client does not read, keeps its object in memory.",
+        tokio: "As workerd.",
+        kit: "There is no network: what is sent has arrived.",
+    },
+    Difference {
+        id: "background",
+        rules: &["B4"],
+        workerd: "An object that only sleeps and background work keep, without a connected client, is destroyed 70 to \
+                  140 s after its last request.",
+        tokio: "It stays for as long as the work takes, unless the host is told a limit.",
+        kit: "As tokio.",
+    },
+    Difference {
         id: "panic",
         rules: &["B11"],
         workerd: "A panic resets its object alone in a Worker built with panic=unwind, and undoes nothing that its turn \

@@ -5,6 +5,7 @@ use super::{
     run::At,
     step::{Step, Who},
     tasks::Local,
+    thrown::Thrown,
 };
 use crate::{
     Env, Error, ErrorKind, Failure, Namespace, ObjectId, ObjectName, ObjectState, Socket, SqlExt, SqlStorage,
@@ -12,7 +13,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::{cell::Cell, future::pending, time::Duration};
+use std::{cell::Cell, future::pending, rc::Rc, time::Duration};
 
 /// What to do with ids, stubs and the instance.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -32,8 +33,12 @@ pub(super) enum LifeStep {
     Global(Option<i64>),
     /// A sleep that was begun and that nobody awaits.
     HoldSleep(u64),
+    /// Notes what the steps gave or failed with, as `try` gives it.
+    NoteTry(Vec<Step>),
     /// Waits for ever, and for nothing.
     Never,
+    /// Gates within gates, this many, each of which adds one to what is in it.
+    NestSum(u32),
     /// Transactions within transactions, this many, each of which writes a row: how many were kept.
     NestTransactions(u32),
     /// Fails with an error of the library of this kind.
@@ -66,7 +71,11 @@ const KINDS: [ErrorKind; 13] = [
 
 impl<S: ObjectState> Inner<S> {
     /// A step that awaits; `None` for the others.
-    pub(super) async fn life_step(&self, step: &LifeStep) -> Result<Option<Value>, Failure> {
+    pub(super) async fn life_step(
+        self: &Rc<Self>,
+        step: &LifeStep,
+        at: &At<S>,
+    ) -> Result<Option<Value>, Failure> {
         Ok(Some(match step {
             LifeStep::CallAt(name, uri, host, steps) => {
                 let mut request = http::Request::post(uri.as_str());
@@ -92,6 +101,14 @@ impl<S: ObjectState> Inner<S> {
                 self.held.borrow_mut().push(sleep);
                 Value::Null
             }
+            LifeStep::NoteTry(steps) => {
+                let outcome = match self.steps(steps.clone(), at.clone()).await {
+                    Ok(values) => json!({ "ok": values }),
+                    Err(failure) => json!({ "error": Thrown::from(&Error::from(failure)) }),
+                };
+                self.note(&outcome.to_string())?
+            }
+            LifeStep::NestSum(depth) => json!(nest_sum(self.state.clone(), *depth).await?),
             LifeStep::Never => pending().await,
             _ => return Ok(None),
         }))
@@ -150,6 +167,15 @@ impl<S: ObjectState> Inner<S> {
     }
 }
 
+fn nest_sum<S: ObjectState>(state: S, depth: u32) -> Local<'static, Result<u32, Failure>> {
+    Box::pin(async move {
+        if depth == 0 {
+            return Ok(0);
+        }
+        Ok(1 + state.block_concurrency_while(nest_sum(state.clone(), depth - 1)).await?)
+    })
+}
+
 /// What each call gave or failed with, in the order of the calls. They leave before one is awaited.
 pub(super) async fn calls_on<T: Serialize>(stub: &impl Stub, calls: &[T]) -> Result<Value, Failure> {
     let mut under_way = Vec::with_capacity(calls.len());
@@ -161,7 +187,7 @@ pub(super) async fn calls_on<T: Serialize>(stub: &impl Stub, calls: &[T]) -> Res
     for call in under_way {
         given.push(match call.await {
             Ok(response) => response.into_body().json::<Value>(super::probe::MOST).await?,
-            Err(error) => json!({ "error": super::thrown::Thrown::from(&error) }),
+            Err(error) => json!({ "error": Thrown::from(&error) }),
         });
     }
     Ok(json!(given))

@@ -135,7 +135,7 @@ impl<S: ObjectState> Inner<S> {
         let state = &self.state;
         let run = |steps: &[Step]| self.steps(steps.to_vec(), at.clone());
         Ok(Some(match step {
-            Step::Life(step) => return self.life_step(step).await,
+            Step::Life(step) => return self.life_step(step, at).await,
             Step::Reset(reason) => match state.reset(reason).await {},
             Step::WaitUntil(steps) => {
                 let work = run(steps);

@@ -12,28 +12,28 @@ use std::time::Duration;
 
 pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
     vec![
-        Case::new("panic resets its object alone where panics unwind", |lab| {
+        Case::new("b11 a panic resets its object alone where panics unwind", |lab| {
             Box::pin(resets_its_object(lab))
         })
         .panics(PanicCost::Object),
-        Case::new("panic in a socket handler resets its object alone where panics unwind", |lab| {
+        Case::new("b11 a panic in a socket handler resets its object alone where panics unwind", |lab| {
             Box::pin(in_a_socket_handler(lab))
         })
         .panics(PanicCost::Object),
         Case::new(
-            "panic in the entry is answered with 500 and costs nobody else where panics unwind",
+            "b11 a panic in the entry is answered with 500 and costs nobody else where panics unwind",
             |lab| Box::pin(in_the_entry(lab)),
         )
         .panics(PanicCost::Object),
-        Case::new("panic costs every object its memory and its requests where panics abort", |lab| {
+        Case::new("b11 a panic costs every object its memory and its requests where panics abort", |lab| {
             Box::pin(costs_all(lab))
         })
         .panics(PanicCost::Isolate),
-        Case::new("panic of another object leaves init before requests where panics unwind", |lab| {
+        Case::new("b11 b8 a panic of another object leaves init before requests where panics unwind", |lab| {
             Box::pin(init_first(lab))
         })
         .panics(PanicCost::Object),
-        Case::new("panic of another object leaves init before requests where panics abort", |lab| {
+        Case::new("b11 b8 a panic of another object leaves init before requests where panics abort", |lab| {
             Box::pin(init_first(lab))
         })
         .panics(PanicCost::Isolate),
