@@ -20,7 +20,7 @@ use std::{
     fmt,
     future::{Future, poll_fn},
     rc::Rc,
-    sync::Arc,
+    sync::{Arc, atomic::AtomicUsize},
     task::{Context, Poll, Waker},
     time::Duration,
 };
@@ -143,6 +143,8 @@ pub(crate) struct Core {
     pub(super) spawned: RefCell<Vec<Spawn>>,
     /// Pending sleeps: they keep the object in memory (rule B3).
     pub(super) sleeping: Cell<usize>,
+    /// Calls to other objects that were not answered: they do, too.
+    pub(super) calls: Arc<AtomicUsize>,
     /// The turn set or deleted the alarm, or rolled back: read the slot again before the commit.
     pub(super) alarm_changed: Cell<bool>,
     /// The alarm's handler ended in this turn; what that means is decided by the commit.
@@ -182,6 +184,7 @@ impl Core {
             gate: RefCell::default(),
             spawned: RefCell::default(),
             sleeping: Cell::new(0),
+            calls: Arc::default(),
             alarm_changed: Cell::new(false),
             alarm_ended: Cell::new(None),
             task: Cell::new(0),

@@ -170,6 +170,7 @@ impl Place {
         add(!self.inbox.is_empty(), "events that wait");
         add(!live.waiting_gates.is_empty(), "gates that wait");
         add(live.core.sleeping.get() > 0, "a pending sleep");
+        add(live.core.calls.load(Ordering::Relaxed) > 0, "a call under way");
         add(live.streams.load(Ordering::Relaxed) > 0, "an open response body");
         add(!live.core.gate.borrow().is_empty(), "outputs that wait for a commit");
         if why.is_empty() {

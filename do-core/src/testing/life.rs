@@ -13,7 +13,14 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::{cell::Cell, future::pending, rc::Rc, time::Duration};
+use std::{
+    cell::Cell,
+    collections::BTreeMap,
+    future::pending,
+    rc::Rc,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 /// What to do with ids, stubs and the instance.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -41,12 +48,17 @@ pub(super) enum LifeStep {
     NestSum(u32),
     /// Transactions within transactions, this many, each of which writes a row: how many were kept.
     NestTransactions(u32),
+    /// Fails the first so many times that the object of this id runs it in this process.
+    FailTimes(u32),
     /// Fails with an error of the library of this kind.
     FailKind(String, String),
     /// Sends so many bytes.
     SendSize(Who, usize),
     Buffered(Who),
 }
+
+/// Beside all instances, so that a constructor that fails can count.
+static ATTEMPTS: Mutex<BTreeMap<[u8; 32], u32>> = Mutex::new(BTreeMap::new());
 
 thread_local! {
     static GLOBAL: Cell<i64> = const { Cell::new(0) };
@@ -143,6 +155,15 @@ impl<S: ObjectState> Inner<S> {
             LifeStep::NestTransactions(depth) => {
                 self.nest_transactions(*depth)?;
                 json!(self.state.sql().scalar::<i64>("SELECT count(*) FROM n", ())?)
+            }
+            LifeStep::FailTimes(times) => {
+                let mut attempts = ATTEMPTS.lock().unwrap_or_else(PoisonError::into_inner);
+                let attempt = attempts.entry(*self.state.id().as_bytes()).or_default();
+                *attempt += 1;
+                if *attempt <= *times {
+                    return Err(Failure::msg(format!("attempt {attempt}")));
+                }
+                Value::Null
             }
             LifeStep::FailKind(kind, text) => {
                 let kind = KINDS.into_iter().find(|known| format!("{known:?}") == *kind);

@@ -79,7 +79,7 @@ async fn b3_work_keeps_an_object_awake_and_says_so() {
     for (name, steps, why) in [
         ("sleep", json!([{"wait_until": [{"sleep": 60_000}]}]), vec!["wait_until", "a pending sleep"]),
         ("handler", json!([{"sleep": 60_000}]), vec!["fetch", "a pending sleep"]),
-        ("call", json!([{"call": ["slow", [{"sleep": 60_000}]]}]), vec!["fetch"]),
+        ("call", json!([{"call": ["slow", [{"sleep": 60_000}]]}]), vec!["fetch", "a call under way"]),
     ] {
         let call = rig.begin(name, steps);
         rig.settle().await;

@@ -29,9 +29,10 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
             Box::pin(costs_all(lab))
         })
         .panics(PanicCost::Isolate),
-        Case::new("b11 b8 a panic of another object leaves init before requests where panics unwind", |lab| {
-            Box::pin(init_first(lab))
-        })
+        Case::new(
+            "b11 b8 a panic of another object leaves init before requests where panics unwind",
+            |lab| Box::pin(init_first(lab)),
+        )
         .panics(PanicCost::Object),
         Case::new("b11 b8 a panic of another object leaves init before requests where panics abort", |lab| {
             Box::pin(init_first(lab))
