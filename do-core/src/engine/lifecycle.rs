@@ -218,11 +218,20 @@ impl Engine {
 
     /// B2: an object without work leaves memory; its sockets, alarm and data stay.
     pub(super) fn check_idle(&mut self, index: u32) {
-        let (now, idle) = (self.shared.elapsed.get(), self.config.idle);
+        let (now, idle, background) = (self.shared.elapsed.get(), self.config.idle, self.config.background);
         let Some(place) = self.place(index) else { return };
         place.idle_check = false;
         if place.live.is_none() {
             return self.forget_if_possible(index);
+        }
+        if let Some(limit) = background
+            && !place.why_awake().is_empty()
+            && place.has_only_background()
+            && place.last_event + limit <= now
+        {
+            let message = format!("background work alone kept the object for longer than {limit:?}");
+            tracing::warn!(object = index, "{message}");
+            return self.reset(index, &Error::new(crate::ErrorKind::Reset, message));
         }
         let rest = (place.last_active + idle).saturating_sub(now);
         if !place.why_awake().is_empty() || !rest.is_zero() {

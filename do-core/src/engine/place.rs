@@ -53,6 +53,8 @@ pub(super) struct Place {
     /// A look at whether it is idle is due at some time.
     pub(super) idle_check: bool,
     pub(super) last_active: Duration,
+    /// When something from outside came last.
+    pub(super) last_event: Duration,
 }
 
 /// What is in memory of an object that is awake.
@@ -146,6 +148,7 @@ impl Place {
             queued: false,
             idle_check: false,
             last_active: Duration::ZERO,
+            last_event: Duration::ZERO,
         }
     }
 
@@ -181,6 +184,17 @@ impl Place {
             }
         }
         why
+    }
+
+    /// Whether nothing but background work and sleeps keep it in memory, and no client is connected (rule B4).
+    pub(super) fn has_only_background(&self) -> bool {
+        let Some(live) = &self.live else { return false };
+        self.inbox.is_empty()
+            && self.sockets.len() == 0
+            && live.waiting_gates.is_empty()
+            && live.streams.load(Ordering::Relaxed) == 0
+            && live.core.gate.borrow().is_empty()
+            && live.tasks.values().all(|task| matches!(task.kind, TaskKind::Background))
     }
 
     /// Whether nothing is left that a place must remember.

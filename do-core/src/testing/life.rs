@@ -50,6 +50,10 @@ pub(super) enum LifeStep {
     NestTransactions(u32),
     /// Fails the first so many times that the object of this id runs it in this process.
     FailTimes(u32),
+    /// Panics as often.
+    PanicTimes(u32),
+    /// Resets the object as often.
+    ResetTimes(u32),
     /// Fails with an error of the library of this kind.
     FailKind(String, String),
     /// Sends so many bytes.
@@ -121,6 +125,12 @@ impl<S: ObjectState> Inner<S> {
                 self.note(&outcome.to_string())?
             }
             LifeStep::NestSum(depth) => json!(nest_sum(self.state.clone(), *depth).await?),
+            LifeStep::ResetTimes(times) => match self.attempt() {
+                attempt if attempt <= *times => {
+                    match self.state.reset(&format!("attempt {attempt}")).await {}
+                }
+                _ => Value::Null,
+            },
             LifeStep::Never => pending().await,
             _ => return Ok(None),
         }))
@@ -156,15 +166,15 @@ impl<S: ObjectState> Inner<S> {
                 self.nest_transactions(*depth)?;
                 json!(self.state.sql().scalar::<i64>("SELECT count(*) FROM n", ())?)
             }
-            LifeStep::FailTimes(times) => {
-                let mut attempts = ATTEMPTS.lock().unwrap_or_else(PoisonError::into_inner);
-                let attempt = attempts.entry(*self.state.id().as_bytes()).or_default();
-                *attempt += 1;
-                if *attempt <= *times {
-                    return Err(Failure::msg(format!("attempt {attempt}")));
-                }
-                Value::Null
-            }
+            LifeStep::FailTimes(times) => match self.attempt() {
+                attempt if attempt <= *times => return Err(Failure::msg(format!("attempt {attempt}"))),
+                _ => Value::Null,
+            },
+            LifeStep::PanicTimes(times) => match self.attempt() {
+                #[allow(clippy::panic)] // it is what the step is for
+                attempt if attempt <= *times => panic!("attempt {attempt}"),
+                _ => Value::Null,
+            },
             LifeStep::FailKind(kind, text) => {
                 let kind = KINDS.into_iter().find(|known| format!("{known:?}") == *kind);
                 let kind = kind.ok_or_else(|| Failure::msg("there is no such kind"))?;
@@ -174,6 +184,14 @@ impl<S: ObjectState> Inner<S> {
             LifeStep::Buffered(who) => self.list(who, at, |socket| Ok(json!(socket.buffered_bytes())))?,
             _ => return Ok(None),
         }))
+    }
+
+    /// The number of this attempt of the object, over all its instances.
+    fn attempt(&self) -> u32 {
+        let mut attempts = ATTEMPTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let attempt = attempts.entry(*self.state.id().as_bytes()).or_default();
+        *attempt += 1;
+        *attempt
     }
 
     fn nest_transactions(&self, depth: u32) -> Result<(), Failure> {

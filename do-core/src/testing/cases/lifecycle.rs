@@ -178,6 +178,9 @@ fn resets<D: Driver>() -> Vec<Case<D>> {
         Case::new("b13 a reset ends background work", |lab| Box::pin(b13_background(lab))),
         Case::new("b13 a reset in background work resets the object", |lab| Box::pin(b13_by_background(lab))),
         Case::new("b13 a reset inside a gate resets the object", |lab| Box::pin(b13_in_gate(lab))),
+        Case::new("b13 a reset in init fails the request that woke the object", |lab| {
+            Box::pin(b13_in_init(lab))
+        }),
         Case::new("b13 d25 a reset in a message handler loses all sockets", |lab| Box::pin(b13_message(lab))),
         Case::new("b13 e7 a reset in the alarm's run fails it, and it is tried again", |lab| {
             Box::pin(b13_alarm(lab))
@@ -897,6 +900,18 @@ async fn b13_in_gate<D: Driver>(lab: &Lab<D>) -> Outcome {
     is_reset(&lab.thrown("a", steps).await?, "because")?;
     same("memory", lab.last("a", json!([{"add": 0}])).await?, 0)?;
     same("what was written", lab.lines("a").await?, json!(["kept"]))
+}
+
+async fn b13_in_init<D: Driver>(lab: &Lab<D>) -> Outcome {
+    lab.run("a", json!([{"on_new": [{"sleep": 1}, {"life": {"reset_times": 1}}]}])).await?;
+    gone(lab, "a").await?;
+    let (thrown, time) = both(lab.thrown("a", json!([])), lab.advance(Duration::from_millis(100))).await;
+    time?;
+    is_reset(&thrown?, "attempt 1")?;
+    let (after, time) =
+        both(lab.last("a", json!([{"add": 1}])), lab.advance(Duration::from_millis(100))).await;
+    time?;
+    same("after it", after?, 1)
 }
 
 async fn b13_message<D: Driver>(lab: &Lab<D>) -> Outcome {
