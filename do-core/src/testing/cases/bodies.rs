@@ -59,7 +59,7 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
 
 impl<D: Driver> Lab<D> {
     /// Begins a request that brings its steps in its query.
-    async fn begin(
+    pub(super) async fn begin(
         &self,
         method: Method,
         object: &str,
