@@ -162,7 +162,8 @@ impl Error {
         self.0.kind == ErrorKind::Overloaded
     }
 
-    /// Whether the call may have taken effect although it failed.
+    /// Whether the call may have taken effect although it failed. An object that was reset for a
+    /// [gate](crate::ObjectState::block_concurrency_while) that took too long is overloaded, and this as well.
     pub fn is_indefinite(&self) -> bool {
         self.0.indefinite
             || matches!(self.0.kind, ErrorKind::Reset | ErrorKind::Transient | ErrorKind::Deadline)

@@ -120,7 +120,8 @@ impl HostNamespace {
         info.ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no such namespace"))
     }
 
-    /// Why an object is in memory: what its handlers, timers, open responses and unsent messages are (rule B3).
+    /// Why an object is in memory: what its handlers, timers, calls, open responses and unsent messages are (rule
+    /// B3).
     /// `None` when it is not in memory, and an empty list when it is idle and will leave.
     ///
     /// # Errors

@@ -36,8 +36,10 @@ struct Untouched {
 
 impl Drop for Untouched {
     fn drop(&mut self) {
-        if self.tells {
-            ignore(self.stream.cancel());
+        if self.tells
+            && let Ok(cancelled) = self.stream.unchecked_ref::<ext::ByteStream>().cancel_stream()
+        {
+            ignore(cancelled);
         }
     }
 }
