@@ -39,6 +39,10 @@ pub const BLOCK_CONCURRENCY: Duration = Duration::from_secs(30);
 /// `block_concurrency_while` may nest this deep (rule B10).
 pub const BLOCK_CONCURRENCY_DEPTH: usize = 64;
 
+/// Transactions may nest this deep (rule F18). No rule of the platform, where the stack ends somewhere beyond it: two
+/// frames of JavaScript stand between a transaction and the next.
+pub const TRANSACTION_DEPTH: usize = 64;
+
 /// A peer that does not answer our Close frame is dropped after this time (rules D21 to D24).
 pub const CLOSE_WAIT: Duration = Duration::from_secs(10);
 

@@ -52,7 +52,8 @@ pub trait Stub: Clone + Send + Sync + 'static {
     /// meanwhile, [`ErrorKind::Overloaded`] when too much waits for it, [`ErrorKind::Shutdown`].
     ///
     /// # Cancel safety
-    /// Dropping the future does not stop the handler (rule B16).
+    /// Dropping the future does not stop the handler (rule B16), and until that has answered the call keeps the
+    /// object that made it in memory (rule B3).
     fn fetch(&self, request: Request) -> impl Future<Output = Result<Response, Error>> + Send + use<Self>;
 
     /// A timer of the caller's host, so that a caller without an object can wait.

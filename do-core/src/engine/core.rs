@@ -11,14 +11,16 @@ use super::{
     sockets::{SocketCell, SocketTable},
     timers::{TimerId, Timers},
 };
-use crate::{CloseFrame, Error, ErrorKind, Failure, Message, ObjectId, Timestamp, limits};
+use crate::{
+    CloseFrame, Error, ErrorKind, Failure, Message, ObjectId, Timestamp, limits, sql::rules::check_depth,
+};
 use std::{
     cell::{Cell, RefCell},
     collections::VecDeque,
     fmt,
     future::{Future, poll_fn},
     rc::Rc,
-    sync::Arc,
+    sync::{Arc, atomic::AtomicUsize},
     task::{Context, Poll, Waker},
     time::Duration,
 };
@@ -170,6 +172,8 @@ pub(crate) struct Core {
     pub(super) spawned: RefCell<Vec<Spawn>>,
     /// Pending sleeps: they keep the object in memory (rule B3).
     pub(super) sleeping: Cell<usize>,
+    /// Calls to other objects that were not answered: they do, too.
+    pub(super) calls: Arc<AtomicUsize>,
     /// The turn set or deleted the alarm, or rolled back: read the slot again before the commit.
     pub(super) alarm_changed: Cell<bool>,
     /// The alarm's handler ended in this turn; what that means is decided by the commit.
@@ -182,6 +186,8 @@ pub(crate) struct Core {
     /// Set while a turn runs.
     turn: Cell<Option<Within>>,
     now: Cell<Timestamp>,
+    /// How many transactions are open, one inside the other.
+    transactions: Cell<usize>,
     /// Why the instance must go, once the turn is over.
     fault: RefCell<Option<Error>>,
     dead: Cell<bool>,
@@ -207,6 +213,7 @@ impl Core {
             gate: RefCell::default(),
             spawned: RefCell::default(),
             sleeping: Cell::new(0),
+            calls: Arc::default(),
             alarm_changed: Cell::new(false),
             alarm_ended: Cell::new(None),
             task: Cell::new(0),
@@ -214,6 +221,7 @@ impl Core {
             rolled_back: Cell::new(false),
             turn: Cell::new(None),
             now,
+            transactions: Cell::new(0),
             fault: RefCell::new(None),
             dead: Cell::new(false),
         })
@@ -327,7 +335,10 @@ impl Core {
     /// F18: with a savepoint around `body`; the alarm rolls back with the rest (rule E13).
     pub(crate) fn transaction<T>(&self, body: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         let storage = self.storage()?;
+        let depth = self.transactions.get();
+        check_depth(depth)?;
         storage.savepoint()?;
+        self.transactions.set(depth + 1);
         let mut undo = Savepoint { core: self, touched: self.alarm.borrow().is_touched(), armed: true };
         let value = body()?;
         undo.armed = false;
@@ -462,6 +473,7 @@ struct Savepoint<'a> {
 
 impl Drop for Savepoint<'_> {
     fn drop(&mut self) {
+        self.core.transactions.set(self.core.transactions.get() - 1);
         if !self.armed {
             return;
         }

@@ -62,6 +62,8 @@ pub(crate) type OpenStorage = Box<dyn Fn(&ObjectKey) -> Result<Rc<dyn Storage>, 
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
     pub(crate) idle: Duration,
+    /// How long after its last event background work alone keeps an object in memory; `None` for as long as it takes.
+    pub(crate) background: Option<Duration>,
     /// Events that may wait or be under way in one object.
     pub(crate) waiting: usize,
     /// Objects in memory before those that are idle leave early.

@@ -22,6 +22,10 @@ const EVICT_LOOKS: usize = 64;
 /// The least time between two looks at an object that is busy: with an idle time of zero the looks would never end.
 const IDLE_CHECK: Duration = Duration::from_millis(100);
 
+/// The platform's own words (rule B10).
+const GATE_EXPIRED: &str = "A call to blockConcurrencyWhile() in a Durable Object waited for too long. The \
+                                       call was canceled and the Durable Object was reset.";
+
 impl Engine {
     /// Makes an instance for the event at the front of the inbox. On failure that event alone fails (rule B7).
     pub(super) fn construct(&mut self, index: u32) {
@@ -51,9 +55,9 @@ impl Engine {
                 Error::new(crate::ErrorKind::NotFound, "the object's class is not registered")
             })?);
         let made = run_in_turn(&core, Within::default(), || {
-            class.make(Rc::clone(&core)).map_err(Failure::into_remote)
+            class.make(Rc::clone(&core)).map_err(Failure::into_error)
         });
-        let made = made.flatten();
+        let made = made.flatten().map_err(Error::remote);
         let instance = match made {
             Ok(instance) => instance,
             Err(error) => {
@@ -106,6 +110,7 @@ impl Engine {
 
     /// Throws the instance away with everything that is under way in it.
     pub(super) fn reset(&mut self, index: u32, error: &Error) {
+        let error = &error.clone().remote(); // whatever its reason, it is the object's own (rule B13)
         let Some(place) = self.places.get_mut(index as usize) else { return };
         let Some(live) = place.live.take() else { return };
         self.awake.remove(&(place.last_active, index));
@@ -219,11 +224,20 @@ impl Engine {
 
     /// B2: an object without work leaves memory; its sockets, alarm and data stay.
     pub(super) fn check_idle(&mut self, index: u32) {
-        let (now, idle) = (self.shared.elapsed.get(), self.config.idle);
+        let (now, idle, background) = (self.shared.elapsed.get(), self.config.idle, self.config.background);
         let Some(place) = self.place(index) else { return };
         place.idle_check = false;
         if place.live.is_none() {
             return self.forget_if_possible(index);
+        }
+        if let Some(limit) = background
+            && !place.why_awake().is_empty()
+            && place.has_only_background()
+            && place.last_event + limit <= now
+        {
+            let message = format!("background work alone kept the object for longer than {limit:?}");
+            tracing::warn!(object = index, "{message}");
+            return self.reset(index, &Error::new(crate::ErrorKind::Reset, message));
         }
         let rest = (place.last_active + idle).saturating_sub(now);
         if !place.why_awake().is_empty() || !rest.is_zero() {
@@ -311,8 +325,7 @@ impl Engine {
     pub(super) fn gate_expired(&mut self, index: u32, task: u64) {
         let waits = self.live(index).is_some_and(|(_, live)| live.tasks.contains_key(&task));
         if waits {
-            let message = "block_concurrency_while waited for too long: the object is reset";
-            self.reset(index, &Error::new(crate::ErrorKind::Overloaded, message));
+            self.reset(index, &Error::new(crate::ErrorKind::Overloaded, GATE_EXPIRED).of_reset());
         }
     }
 }

@@ -53,6 +53,8 @@ pub(super) struct Place {
     /// A look at whether it is idle is due at some time.
     pub(super) idle_check: bool,
     pub(super) last_active: Duration,
+    /// When something from outside came last.
+    pub(super) last_event: Duration,
 }
 
 /// What is in memory of an object that is awake.
@@ -146,6 +148,7 @@ impl Place {
             queued: false,
             idle_check: false,
             last_active: Duration::ZERO,
+            last_event: Duration::ZERO,
         }
     }
 
@@ -170,6 +173,7 @@ impl Place {
         add(!self.inbox.is_empty(), "events that wait");
         add(!live.waiting_gates.is_empty(), "gates that wait");
         add(live.core.sleeping.get() > 0, "a pending sleep");
+        add(live.core.calls.load(Ordering::Relaxed) > 0, "a call under way");
         add(live.streams.load(Ordering::Relaxed) > 0, "an open response body");
         add(!live.core.gate.borrow().is_empty(), "outputs that wait for a commit");
         if why.is_empty() {
@@ -180,6 +184,17 @@ impl Place {
             }
         }
         why
+    }
+
+    /// Whether nothing but background work and sleeps keep it in memory, and no client is connected (rule B4).
+    pub(super) fn has_only_background(&self) -> bool {
+        let Some(live) = &self.live else { return false };
+        self.inbox.is_empty()
+            && self.sockets.len() == 0
+            && live.waiting_gates.is_empty()
+            && live.streams.load(Ordering::Relaxed) == 0
+            && live.core.gate.borrow().is_empty()
+            && live.tasks.values().all(|task| matches!(task.kind, TaskKind::Background))
     }
 
     /// Whether nothing is left that a place must remember.

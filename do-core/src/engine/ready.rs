@@ -16,6 +16,9 @@ pub(super) struct TaskKey {
     pub(super) task: u64,
 }
 
+/// No task's number: waking it only tells that something ended.
+pub(super) const NOBODY: u64 = 0;
+
 /// Woken tasks in the order of their waking, and how to wake the driver.
 pub(crate) struct ReadyQueue {
     woken: Mutex<Vec<TaskKey>>,

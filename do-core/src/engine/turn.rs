@@ -7,7 +7,7 @@ use super::{
     core::{Core, Due, GateWork, Spawn, Within},
     gate::Output,
     place::{Live, Outcome, Task, TaskKind},
-    ready::{TaskKey, TaskWaker},
+    ready::{NOBODY, TaskKey, TaskWaker},
     sockets::SocketTable,
 };
 use crate::{Error, ErrorKind, Failure, Response, answered::panic_text, body::Held, limits};
@@ -72,13 +72,27 @@ pub(super) fn drop_quietly<T>(value: T) {
     }
 }
 
-/// Counts a response body until it is used up or dropped, on whatever thread that happens.
-struct StreamGuard {
+/// Counts something under way of an object until it is dropped, on whatever thread that happens: a response body
+/// that is not used up, a call that was not answered.
+pub(crate) struct UnderWay {
     open: Arc<AtomicUsize>,
     waker: Arc<TaskWaker>,
 }
 
-impl Drop for StreamGuard {
+impl UnderWay {
+    fn new(open: &Arc<AtomicUsize>, core: &Core, task: u64) -> Self {
+        open.fetch_add(1, Ordering::AcqRel);
+        let waker = TaskWaker::new(&core.shared.ready, TaskKey { object: core.object, task });
+        Self { open: Arc::clone(open), waker }
+    }
+
+    /// B3: a call keeps the object that made it in memory, also when nobody awaits it.
+    pub(crate) fn call(core: &Core) -> Self {
+        Self::new(&core.calls, core, NOBODY)
+    }
+}
+
+impl Drop for UnderWay {
     fn drop(&mut self) {
         self.open.fetch_sub(1, Ordering::AcqRel);
         std::task::Wake::wake_by_ref(&self.waker);
@@ -312,8 +326,6 @@ fn watch_body(core: &Rc<Core>, live: &Live, serial: u64, response: Response) -> 
     if response.body().is_complete() {
         return response;
     }
-    live.streams.fetch_add(1, Ordering::AcqRel);
-    let key = TaskKey { object: core.object, task: serial };
-    let waker = TaskWaker::new(&core.shared.ready, key);
-    response.map(|body| body.guarded(StreamGuard { open: Arc::clone(&live.streams), waker }))
+    let open = UnderWay::new(&live.streams, core, serial);
+    response.map(|body| body.guarded(open))
 }

@@ -60,6 +60,8 @@ struct Inner {
     sql_code: Option<String>,
     remote: bool,
     of_request: bool,
+    /// Although its kind does not say so, the call may have taken effect.
+    indefinite: bool,
     source: Option<Arc<dyn StdError + Send + Sync + 'static>>,
 }
 
@@ -73,6 +75,7 @@ impl Error {
             sql_code: None,
             remote: false,
             of_request: false,
+            indefinite: false,
             source: None,
         }))
     }
@@ -102,6 +105,12 @@ impl Error {
     #[must_use]
     pub fn remote(self) -> Self {
         self.change(|inner| inner.remote = true)
+    }
+
+    /// For the library: the object was reset for this, with calls under way that may have taken effect.
+    #[must_use]
+    pub(crate) fn of_reset(self) -> Self {
+        self.change(|inner| inner.indefinite = true)
     }
 
     /// For the library: it speaks of the request, whose sender may read it.
@@ -153,9 +162,11 @@ impl Error {
         self.0.kind == ErrorKind::Overloaded
     }
 
-    /// Whether the call may have taken effect although it failed.
+    /// Whether the call may have taken effect although it failed. An object that was reset for a
+    /// [gate](crate::ObjectState::block_concurrency_while) that took too long is overloaded, and this as well.
     pub fn is_indefinite(&self) -> bool {
-        matches!(self.0.kind, ErrorKind::Reset | ErrorKind::Transient | ErrorKind::Deadline)
+        self.0.indefinite
+            || matches!(self.0.kind, ErrorKind::Reset | ErrorKind::Transient | ErrorKind::Deadline)
     }
 }
 

@@ -53,7 +53,8 @@ pub trait SqlStorage: Clone + 'static {
     /// returned unchanged. Nests: an inner failure rolls back the inner part only (rule F18).
     ///
     /// # Errors
-    /// The error of `body`, and as [`exec`](Self::exec).
+    /// The error of `body`, and as [`exec`](Self::exec). [`ErrorKind::Limit`] inside
+    /// [`limits::TRANSACTION_DEPTH`](crate::limits::TRANSACTION_DEPTH) other ones: then `body` does not run.
     fn transaction<T>(&self, body: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure>;
 
     /// Bytes in use: used pages times the page size (rule F17).

@@ -14,6 +14,15 @@ pub(crate) fn check_text(sql: &str) -> Result<(), Error> {
     Ok(())
 }
 
+/// Whether another transaction may begin inside so many.
+pub(crate) fn check_depth(open: usize) -> Result<(), Error> {
+    if open < limits::TRANSACTION_DEPTH {
+        return Ok(());
+    }
+    let message = format!("transactions are nested deeper than {}", limits::TRANSACTION_DEPTH);
+    Err(Error::new(ErrorKind::Limit, message))
+}
+
 /// What a value costs to keep.
 pub(crate) fn kept_bytes(value: &Value) -> usize {
     let content = match value {

@@ -65,6 +65,39 @@ pub fn differences() -> &'static [Difference] {
 
 const DIFFERENCES: &[Difference] = &[
     Difference {
+        id: "name-of-instance",
+        rules: &["A9"],
+        workerd: "The name that an object sees is the one its first caller came by, and stays for a minute or two after \
+                  the instance left memory, for the next instance too.",
+        tokio: "The first caller of each instance decides; while the object has sockets, one that comes by id changes \
+                nothing.",
+        kit: "As tokio.",
+    },
+    Difference {
+        id: "globals",
+        rules: &["A14"],
+        workerd: "All objects of a Worker in one process live on one thread: a thread-local that one sets, the others \
+                  see, as they see a `static`.",
+        tokio: "Objects live on several threads: those of one thread share its thread-locals, and which ones that are \
+                is not promised. A `static` of the program is shared by all, as anywhere.",
+        kit: "As tokio.",
+    },
+    Difference {
+        id: "no-network",
+        rules: &["B3"],
+        workerd: "What a socket was not sent yet, because its client does not read, keeps its object in memory.",
+        tokio: "As workerd.",
+        kit: "There is no network: what is sent has arrived.",
+    },
+    Difference {
+        id: "background",
+        rules: &["B4"],
+        workerd: "An object that only sleeps and background work keep, without a connected client, is destroyed 70 to \
+                  140 s after its last request.",
+        tokio: "It stays for as long as the work takes, unless the host is told a limit.",
+        kit: "As tokio.",
+    },
+    Difference {
         id: "panic",
         rules: &["B11"],
         workerd: "A panic resets its object alone in a Worker built with panic=unwind, and undoes nothing that its turn \

@@ -14,6 +14,7 @@ mod difference;
 mod driver;
 mod exchange;
 mod lab;
+mod life;
 mod platform;
 mod probe;
 mod route;

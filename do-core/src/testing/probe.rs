@@ -35,6 +35,8 @@ pub(super) struct Inner<S> {
     pub(super) sender: RefCell<Option<BodySender>>,
     pub(super) body: RefCell<Option<Body>>,
     pub(super) uri: RefCell<String>,
+    /// Work that was begun and that nobody awaits.
+    pub(super) held: RefCell<Vec<Local<'static, ()>>>,
 }
 
 pub(super) type Steps = Local<'static, Result<Vec<Value>, Failure>>;
@@ -92,6 +94,7 @@ impl<S: ObjectState> DurableObject<S> for Probe<S> {
             sender: RefCell::default(),
             body: RefCell::default(),
             uri: RefCell::default(),
+            held: RefCell::default(),
             state,
         });
         let mut steps = inner.kept("new")?.into_iter();

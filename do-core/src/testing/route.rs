@@ -1,7 +1,7 @@
-use super::thrown::Thrown;
+use super::{life::calls_on, thrown::Thrown};
 use crate::{Env, Error, ErrorKind, Failure, Namespace, ObjectName, Request, Response, Stub, reply};
 use http::StatusCode;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{
     any::Any,
     collections::BTreeMap,
@@ -14,6 +14,7 @@ use std::{
 /// |---|---|
 /// | `/run/NAMESPACE/NAME`, `/ws/NAMESPACE/NAME` | the object's, by name |
 /// | `/kept/NAMESPACE/NAME` | as `/run`, over a stub that an earlier request made |
+/// | `/calls/NAMESPACE/NAME` | what the calls gave that the body lists, made on one stub without waiting |
 /// | `/run-id/NAMESPACE/ID` | the object's, by the text of its id |
 /// | `/id/NAMESPACE/NAME` | the id of a name, as JSON text |
 /// | `/panic/NAMESPACE/` | a panic of the entry |
@@ -43,6 +44,10 @@ async fn answer<E: Env>(request: Request, env: &E) -> Result<Response, Failure> 
     let (objects, rest) = (env.namespace(namespace)?, percent_decoded(rest)?);
     Ok(match what {
         "run" | "ws" => objects.named(rest)?.fetch(request).await?,
+        "calls" => {
+            let calls: Vec<Value> = request.into_body().json(1 << 20).await?;
+            reply::json(&calls_on(&objects.named(rest)?, &calls).await?)?
+        }
         "kept" => kept::<E>(&objects, rest)?.fetch(request).await?,
         "run-id" => objects.get(&objects.parse_id(&rest)?)?.fetch(request).await?,
         "id" => reply::json(&objects.id_of(&ObjectName::new(rest)?)?.to_string())?,

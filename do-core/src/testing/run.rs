@@ -135,6 +135,7 @@ impl<S: ObjectState> Inner<S> {
         let state = &self.state;
         let run = |steps: &[Step]| self.steps(steps.to_vec(), at.clone());
         Ok(Some(match step {
+            Step::Life(step) => return self.life_step(step, at).await,
             Step::Reset(reason) => match state.reset(reason).await {},
             Step::WaitUntil(steps) => {
                 let work = run(steps);
@@ -256,6 +257,7 @@ impl<S: ObjectState> Inner<S> {
     fn data(&self, step: &Step, at: &At<S>) -> Result<Option<Value>, Failure> {
         let (sql, alarms) = (self.state.sql(), self.state.alarms());
         Ok(Some(match step {
+            Step::Life(step) => return self.life_now(step, at),
             Step::Sql(text) => {
                 let rows = sql.exec(text, ())?;
                 let first =

@@ -51,7 +51,7 @@ impl<S: ObjectState> Inner<S> {
     }
 
     /// What `each` gives for each of the sockets, in an order that does not depend on the host.
-    fn list(
+    pub(super) fn list(
         &self,
         who: &Who,
         at: &At<S>,
@@ -62,7 +62,7 @@ impl<S: ObjectState> Inner<S> {
         Ok(Value::Array(values))
     }
 
-    fn each(
+    pub(super) fn each(
         &self,
         who: &Who,
         at: &At<S>,

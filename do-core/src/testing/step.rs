@@ -1,3 +1,4 @@
+use super::life::LifeStep;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -85,6 +86,8 @@ pub(super) enum Step {
     Close,
     /// Over the bodies of the request and of its answer.
     Body(BodyStep),
+    /// Over ids, stubs and the instance.
+    Life(LifeStep),
     /// A request to another object of the class: waits for the answer.
     Call(String, Vec<Step>),
     /// The same without waiting.

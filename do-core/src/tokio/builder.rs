@@ -34,6 +34,7 @@ pub struct Builder {
     migrations: Option<Vec<Migration>>,
     shards: Option<usize>,
     idle: Duration,
+    background: Option<Duration>,
     message_bytes: usize,
     outbox_bytes: usize,
     waiting: usize,
@@ -55,6 +56,7 @@ impl Builder {
             migrations: None,
             shards: None,
             idle: limits::IDLE,
+            background: None,
             message_bytes: limits::MESSAGE_BYTES,
             outbox_bytes: 1_024 * 1_024,
             waiting: 10_000,
@@ -136,6 +138,14 @@ impl Builder {
     /// An object without work leaves memory after this time. Default: [`limits::IDLE`] (rule B2).
     pub fn idle(mut self, idle: Duration) -> Self {
         self.idle = idle;
+        self
+    }
+
+    /// An object that only sleeps and background work keep in memory, and to which no client is connected, is reset
+    /// this long after its last event, give or take the [idle](Self::idle) time. Default: no limit; the platform's is
+    /// 70 to 140 s (rule B4).
+    pub fn background(mut self, most: Duration) -> Self {
+        self.background = Some(most);
         self
     }
 
@@ -292,7 +302,7 @@ impl Builder {
     fn config(&self) -> Config {
         let awake = self.awake.unwrap_or_else(|| (open_files() / 2) / FILES_PER_OBJECT);
         let awake = (awake / self.shard_count()).max(1);
-        Config { idle: self.idle, waiting: self.waiting, awake }
+        Config { idle: self.idle, background: self.background, waiting: self.waiting, awake }
     }
 
     fn shard_count(&self) -> usize {

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     Env, Error, ErrorKind, Namespace, ObjectId, ObjectName, Request, Response, Secret, Stub,
     address::complete_uri,
-    engine::{self, Clock, ObjectKey, Reply},
+    engine::{self, Clock, ObjectKey, Reply, UnderWay},
 };
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
@@ -131,7 +131,8 @@ impl HostNamespace {
         info.ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no such namespace"))
     }
 
-    /// Why an object is in memory: what its handlers, timers, open responses and unsent messages are (rule B3).
+    /// Why an object is in memory: what its handlers, timers, calls, open responses and unsent messages are (rule
+    /// B3).
     /// `None` when it is not in memory, and an empty list when it is idle and will leave.
     ///
     /// # Errors
@@ -210,7 +211,12 @@ impl Stub for HostStub {
 
     fn fetch(&self, mut request: Request) -> impl Future<Output = Result<Response, Error>> + Send + use<> {
         let (answer, answered) = oneshot::channel();
-        let reply = Reply::new(move |result| drop(answer.send(result)));
+        let caller = engine::current();
+        let under_way = caller.as_deref().map(UnderWay::call);
+        let reply = Reply::new(move |result| {
+            drop(answer.send(result));
+            drop(under_way); // after it: who waits for the answer is awake before the call is over
+        });
         match complete_uri(&mut request) {
             Err(error) => reply.send(Err(error)),
             // From a destructor of an instance that is thrown away: its turn may have been undone.
@@ -222,7 +228,7 @@ impl Stub for HostStub {
                 let name = self.id.name().cloned();
                 let command = Command::Fetch { key: self.key, name, request: Box::new(request), reply };
                 let shard = Arc::clone(self.shard());
-                match engine::current() {
+                match caller {
                     // C4: a call out of an object waits for what the object wrote
                     Some(core) => core.call(move || shard.push(command)),
                     None => shard.push(command),

@@ -21,9 +21,27 @@ use worker::send::SendWrapper;
 pub(crate) struct JsBody(SendWrapper<Source>);
 
 enum Source {
-    Untouched(ReadableStream),
+    Untouched(Untouched),
     Reading(Reading),
     Ended,
+}
+
+/// A stream that nobody read from.
+struct Untouched {
+    stream: ReadableStream,
+    /// Its sender is told when it is dropped. The platform would tell it only when the stream is collected, and keep
+    /// the object that sends it in memory until then.
+    tells: bool,
+}
+
+impl Drop for Untouched {
+    fn drop(&mut self) {
+        if self.tells
+            && let Ok(cancelled) = self.stream.unchecked_ref::<ext::ByteStream>().cancel_stream()
+        {
+            ignore(cancelled);
+        }
+    }
 }
 
 struct Reading {
@@ -32,14 +50,23 @@ struct Reading {
 }
 
 impl JsBody {
-    pub(super) fn new(stream: ReadableStream) -> Self {
-        Self(SendWrapper(Source::Untouched(stream)))
+    /// Of a request, which goes on although its body is dropped.
+    pub(super) fn of_request(stream: ReadableStream) -> Self {
+        Self(SendWrapper(Source::Untouched(Untouched { stream, tells: false })))
+    }
+
+    /// Of an answer.
+    pub(super) fn of_answer(stream: ReadableStream) -> Self {
+        Self(SendWrapper(Source::Untouched(Untouched { stream, tells: true })))
     }
 
     /// The stream itself, if nobody read from it.
     pub(crate) fn into_stream(mut self) -> Result<ReadableStream, Self> {
         match std::mem::replace(&mut self.0.0, Source::Ended) {
-            Source::Untouched(stream) => Ok(stream),
+            Source::Untouched(mut untouched) => {
+                untouched.tells = false;
+                Ok(untouched.stream.clone())
+            }
             other => {
                 self.0.0 = other;
                 Err(self)
@@ -61,10 +88,14 @@ impl Source {
         loop {
             match self {
                 Self::Ended => return Poll::Ready(None),
-                Self::Untouched(stream) => match stream.unchecked_ref::<ext::ByteStream>().reader() {
-                    Ok(reader) => *self = Self::Reading(Reading { reader, pending: None }),
-                    Err(e) => return Poll::Ready(Some(Err(ended_early(&e)))),
-                },
+                Self::Untouched(untouched) => {
+                    let reader = untouched.stream.unchecked_ref::<ext::ByteStream>().reader();
+                    untouched.tells = false;
+                    match reader {
+                        Ok(reader) => *self = Self::Reading(Reading { reader, pending: None }),
+                        Err(e) => return Poll::Ready(Some(Err(ended_early(&e)))),
+                    }
+                }
                 Self::Reading(reading) => {
                     let chunk = ready!(reading.poll(cx));
                     if !matches!(&chunk, Some(Ok(bytes)) if bytes.is_empty()) {
@@ -102,10 +133,14 @@ impl Reading {
 impl Drop for Reading {
     fn drop(&mut self) {
         if let Ok(cancelled) = self.reader.cancel() {
-            // A rejection that nobody takes would be logged as a fault of the program.
-            spawn_local(async move { drop(JsFuture::from(cancelled).await) });
+            ignore(cancelled);
         }
     }
+}
+
+/// A rejection that nobody takes would be logged as a fault of the program.
+fn ignore(promise: js_sys::Promise) {
+    spawn_local(async move { drop(JsFuture::from(promise).await) });
 }
 
 fn chunk(value: Option<JsValue>) -> Option<Bytes> {

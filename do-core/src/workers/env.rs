@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 use wasm_bindgen::{JsCast, JsValue};
-use wasm_bindgen_futures::JsFuture;
+use wasm_bindgen_futures::{JsFuture, spawn_local};
 use worker::send::SendFuture;
 
 /// The [`Env`] of a Worker: the bindings of its configuration.
@@ -145,10 +145,10 @@ impl Shared {
     }
 
     /// The call leaves here. The request is given back for [`again`](Self::again).
-    fn call(&self, request: Request) -> Result<(web_sys::Request, JsFuture), Error> {
+    fn call(&self, request: Request) -> Result<(web_sys::Request, Called), Error> {
         let request = request_out(request)?;
         let called = self.current().fetch(&request).map_err(|e| caught(&e))?;
-        Ok((request, called.into()))
+        Ok((request, Called(Some(called.into()))))
     }
 
     /// The call once more, by a stub of this event.
@@ -160,6 +160,31 @@ impl Shared {
         }
         let stub = self.renew().map_err(|e| thrown(&e))?;
         JsFuture::from(stub.fetch(request)?).await
+    }
+}
+
+/// A call under way. When nobody waits for its answer any more, that is not left lying around unread: its object would
+/// stay in memory for it.
+struct Called(Option<JsFuture>);
+
+impl Called {
+    async fn answer(&mut self) -> Result<JsValue, JsValue> {
+        let Some(called) = &mut self.0 else { return Err(JsValue::UNDEFINED) };
+        let answer = called.await;
+        self.0 = None;
+        answer
+    }
+}
+
+impl Drop for Called {
+    fn drop(&mut self) {
+        if let Some(called) = self.0.take() {
+            spawn_local(async move {
+                if let Ok(response) = called.await {
+                    drop(response_in(response.unchecked_ref()));
+                }
+            });
+        }
     }
 }
 
@@ -177,8 +202,8 @@ impl Stub for WorkersStub {
     fn fetch(&self, request: Request) -> impl Future<Output = Result<Response, Error>> + Send + use<> {
         let (shared, called) = (Arc::clone(&self.0), self.0.call(request));
         SendFuture::new(async move {
-            let (request, called) = called?;
-            let answer = match called.await {
+            let (request, mut called) = called?;
+            let answer = match called.answer().await {
                 Err(exception) if is_of_another_event(&exception) => shared.again(&request).await,
                 answer => answer,
             };

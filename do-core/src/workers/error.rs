@@ -11,6 +11,7 @@ const KIND: &str = "doKind";
 const NAME: &str = "doName";
 const SQL_CODE: &str = "doSqlCode";
 const OF_REQUEST: &str = "doOfRequest";
+const INDEFINITE: &str = "doIndefinite";
 
 /// In the text of a commit that failed for constraints deferred to it.
 const VIOLATED: &str = "constraints were violated";
@@ -51,6 +52,9 @@ pub(super) fn thrown(error: &Error) -> JsValue {
     if error.is_of_request() {
         set(OF_REQUEST, &JsValue::TRUE);
     }
+    if error.is_indefinite() {
+        set(INDEFINITE, &JsValue::TRUE);
+    }
     exception.into()
 }
 
@@ -87,6 +91,9 @@ pub(super) fn caught(exception: &JsValue) -> Error {
     }
     if flag(OF_REQUEST) {
         error = error.of_request();
+    }
+    if flag(INDEFINITE) || (kind == ErrorKind::Overloaded && flag("durableObjectReset")) {
+        error = error.of_reset();
     }
     if ours.is_some() || flag("remote") { error.remote() } else { error }
 }

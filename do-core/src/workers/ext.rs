@@ -161,6 +161,8 @@ extern "C" {
 
     #[wasm_bindgen(method, catch, js_name = getReader)]
     pub(super) fn reader(this: &ByteStream) -> Result<ByteReader, JsValue>;
+    #[wasm_bindgen(method, catch, js_name = cancel)]
+    pub(super) fn cancel_stream(this: &ByteStream) -> Result<Promise, JsValue>;
 
     pub(super) type ByteReader;
 

@@ -46,7 +46,7 @@ pub(super) fn request_in(raw: &web_sys::Request) -> Result<Request, Error> {
     let method = Method::from_bytes(raw.method().as_bytes()).map_err(|_| invalid("method"))?;
     let (url, headers) = (raw.url(), headers_in(&raw.headers())?);
     let uri = url.parse().ok().or_else(|| without_host(&url, &headers)).ok_or_else(|| invalid("address"))?;
-    let body = raw.body().map_or_else(Body::empty, |stream| Body::from_js(JsBody::new(stream)));
+    let body = raw.body().map_or_else(Body::empty, |stream| Body::from_js(JsBody::of_request(stream)));
     let mut request = Request::new(body);
     *request.method_mut() = method;
     *request.uri_mut() = uri;
@@ -89,7 +89,7 @@ pub(super) fn request_out(mut request: Request) -> Result<web_sys::Request, Erro
 
 /// A response of an object.
 pub(super) fn response_in(raw: &web_sys::Response) -> Result<Response, Error> {
-    let body = raw.body().map_or_else(Body::empty, |stream| Body::from_js(JsBody::new(stream)));
+    let body = raw.body().map_or_else(Body::empty, |stream| Body::from_js(JsBody::of_answer(stream)));
     let mut response = Response::new(body);
     *response.status_mut() = StatusCode::from_u16(raw.status()).map_err(|_| {
         Error::new(ErrorKind::Platform, format!("the status {} does not exist", raw.status()))

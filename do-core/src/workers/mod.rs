@@ -69,6 +69,9 @@
 //! - A 101 that is dropped instead of returned leaves its socket in the lists (rule D6).
 //! - What a peer does not read is buffered without bound (rule D11); see [`WorkersSocket`].
 //! - Objects of one Worker share an isolate, and with it `static`s (rule A14).
+//! - The name that an object sees outlives the instance by a minute or two (rule A9).
+//! - An object that only sleeps and background work keep, without a connected client, is gone 70 to 140 s after its last
+//!   request (rule B4).
 //! - A client that left is noticed with the first write after it, unless it reset the connection; that write still
 //!   succeeds (rule B17).
 //! - A response whose status cannot be sent, or with header values that are not UTF-8, fails the call with

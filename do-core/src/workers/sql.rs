@@ -8,7 +8,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Failure, Params, Row, Rows, SqlStorage, Value, limits,
     sql::{
-        rules::{check_text, kept_bytes, too_large_result},
+        rules::{check_depth, check_text, kept_bytes, too_large_result},
         statements::without_trailing_blanks,
     },
 };
@@ -115,6 +115,7 @@ impl SqlStorage for WorkersSql {
     }
 
     fn transaction<T>(&self, body: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        check_depth(self.state.own_transactions())?;
         let (mut body, mut outcome) = (Some(body), None);
         let run = self.in_transaction(&mut || {
             let Some(body) = body.take() else { return true };

@@ -47,7 +47,7 @@ pub(super) struct Inner {
     /// The latest time that was given.
     latest: Cell<Timestamp>,
     /// How many transactions are open, one inside the other.
-    transactions: Cell<u32>,
+    transactions: Cell<usize>,
     /// The text that was sent last, as JavaScript has it: a broadcast translates it once.
     sent: RefCell<Option<(Message, JsValue)>>,
     /// How deep in gates the code is that runs.
@@ -109,9 +109,15 @@ impl Inner {
         }
     }
 
+    /// How many transactions of the object's own code are open, one inside the other.
+    pub(super) fn own_transactions(&self) -> usize {
+        let around_new = self.constructing.get() && cfg!(not(panic = "unwind"));
+        self.transactions.get() - usize::from(around_new && self.transactions.get() > 0)
+    }
+
     /// Counts a transaction until the guard is dropped.
     pub(super) fn enter_transaction(&self) -> impl Drop {
-        struct Leave<'a>(&'a Cell<u32>);
+        struct Leave<'a>(&'a Cell<usize>);
         impl Drop for Leave<'_> {
             fn drop(&mut self) {
                 self.0.set(self.0.get() - 1);
@@ -348,7 +354,7 @@ impl ObjectState for WorkersState {
 
     fn delete_all(&self) -> Result<(), Error> {
         let inner = self.inner();
-        if inner.transactions.get() > 0 {
+        if inner.own_transactions() > 0 {
             return Err(Error::new(ErrorKind::Invalid, "delete_all cannot run inside a transaction"));
         }
         let deleted = inner.storage.delete_all().map_err(|e| caught(&e))?;

@@ -4,6 +4,7 @@ use crate::common::{Rig, START, ask, begin, join, request, soon};
 use do_core::{Error, ErrorKind, Stub, prelude::*};
 use futures::FutureExt;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 fn assert_reset(error: &Error, message: &str) {
     assert_eq!(error.kind(), ErrorKind::Reset, "{error}");
@@ -79,7 +80,7 @@ async fn b3_work_keeps_an_object_awake_and_says_so() {
     for (name, steps, why) in [
         ("sleep", json!([{"wait_until": [{"sleep": 60_000}]}]), vec!["wait_until", "a pending sleep"]),
         ("handler", json!([{"sleep": 60_000}]), vec!["fetch", "a pending sleep"]),
-        ("call", json!([{"call": ["slow", [{"sleep": 60_000}]]}]), vec!["fetch"]),
+        ("call", json!([{"call": ["slow", [{"sleep": 60_000}]]}]), vec!["fetch", "a call under way"]),
     ] {
         let call = rig.begin(name, steps);
         rig.settle().await;
@@ -124,6 +125,41 @@ async fn b3_a_stored_alarm_does_not_keep_an_object_awake() {
     rig.pass(10_200).await;
     assert!(!rig.is_awake("x").await);
     assert_eq!(rig.last("x", json!(["get_alarm"])).await, json!(START + 60_000));
+}
+
+#[tokio::test]
+async fn b3_a_call_that_nobody_awaits_keeps_the_caller_awake_until_it_is_answered() {
+    let rig = Rig::new();
+    rig.run("x", json!([{"call_detached": ["slow", [{"sleep": 60_000}]]}])).await.unwrap();
+    rig.settle().await;
+    rig.pass_in_steps(59_000, 5_000).await;
+    assert_eq!(rig.why_awake("x").await, Some(vec!["a call under way"]));
+    rig.pass(1_000).await;
+    assert_eq!(rig.why_awake("x").await, Some(vec![]));
+    rig.pass(9_800).await;
+    assert!(rig.is_awake("x").await, "counted from the end of the call");
+    rig.pass(400).await;
+    assert!(!rig.is_awake("x").await);
+}
+
+#[tokio::test]
+async fn b4_background_work_alone_keeps_an_object_for_as_long_as_the_host_says() {
+    let rig = Rig::with(|builder| builder.background(Duration::from_secs(100)));
+    let work = json!({"wait_until": [{"wait_for": 1}]});
+    rig.run("x", json!([work, {"sql": "INSERT INTO n VALUES (1)"}])).await.unwrap();
+    rig.run("y", json!([work])).await.unwrap();
+    let request = rig.begin("z", json!([work, {"sleep": 200_000}]));
+    rig.settle().await;
+    rig.pass_in_steps(60_000, 5_000).await;
+    rig.run("y", json!([])).await.unwrap();
+    rig.pass_in_steps(50_000, 5_000).await;
+    assert!(!rig.is_awake("x").await);
+    assert!(rig.is_awake("y").await, "counted from the last event");
+    assert!(rig.is_awake("z").await, "a request keeps it");
+    rig.pass_in_steps(90_000, 5_000).await;
+    join(request).await.unwrap();
+    let after = rig.run("x", json!([{"add": 0}, {"sql": "SELECT n FROM n"}, "boots"])).await.unwrap();
+    assert_eq!(after, json!([0, [1], 2]), "memory is lost, data stays");
 }
 
 #[tokio::test]
@@ -305,8 +341,12 @@ async fn b10_a_gate_of_thirty_seconds_resets_as_overloaded_for_all() {
     for call in calls {
         let error = join(call).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Overloaded);
-        assert!(error.is_overloaded() && !error.is_retryable());
-        assert_eq!(error.to_string(), "block_concurrency_while waited for too long: the object is reset");
+        assert_eq!(
+            error.to_string(),
+            "A call to blockConcurrencyWhile() in a Durable Object waited for too long. The call was canceled and the \
+             Durable Object was reset."
+        );
+        assert!(error.is_overloaded() && error.is_indefinite() && !error.is_retryable());
     }
     assert!(is_new(&rig, "x", &before).await);
     rig.pass(10_200).await;

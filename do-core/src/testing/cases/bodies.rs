@@ -34,15 +34,17 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         .shows("client-gone"),
         Case::new("body untouched passes with its length both ways", |lab| Box::pin(untouched(lab))),
         Case::new("body of a request is read while it is still being sent", |lab| Box::pin(upload(lab))),
-        Case::new("body of a response arrives chunk by chunk", |lab| Box::pin(chunk_by_chunk(lab))),
-        Case::new("body that is read in part or not at all does no harm", |lab| Box::pin(in_part(lab))),
-        Case::new("body queue is full while the client does not read, and nothing is lost", |lab| {
-            Box::pin(full(lab))
-        }),
-        Case::new("body of a request that ends early is an error for its reader", |lab| {
+        Case::new("b17 a response arrives chunk by chunk", |lab| Box::pin(chunk_by_chunk(lab))),
+        Case::new("b17 a body that is read in part or not at all does no harm", |lab| Box::pin(in_part(lab))),
+        Case::new("b17 an answer that its caller drops unread tells its sender", |lab| Box::pin(unread(lab))),
+        Case::new(
+            "b17 an open response is full while the client does not read, and nothing is lost",
+            |lab| Box::pin(full(lab)),
+        ),
+        Case::new("b16 a request's body that ends early is an error for its reader", |lab| {
             Box::pin(ends_early(lab))
         }),
-        Case::new("body of a response that ends early is not complete for its reader", |lab| {
+        Case::new("b13 a response that a reset cuts off is not complete for its reader", |lab| {
             Box::pin(cut_off(lab))
         }),
         Case::new("body is left out with HEAD, 204, 205 and 304", |lab| Box::pin(without(lab))),
@@ -59,7 +61,7 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
 
 impl<D: Driver> Lab<D> {
     /// Begins a request that brings its steps in its query.
-    async fn begin(
+    pub(super) async fn begin(
         &self,
         method: Method,
         object: &str,
@@ -321,6 +323,17 @@ async fn in_part<D: Driver>(lab: &Lab<D>) -> Outcome {
         json!([{"body": {"take": [lab.name("source"), source]}}, {"body": "first"}, {"body": "drop"}]);
     same("what it read", lab.run("a", steps).await?, json!([200, "one", null]))?;
     lab.noted("source", "closed").await
+}
+
+async fn unread<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let source = json!([{"body": {"channel": 1_000}}, {"body": "note_closed"}, {"body": {"write": "one"}}]);
+    let taken = json!([{"body": {"take": [lab.name("one"), source]}}, {"body": "drop"}, {"sleep": 60_000}]);
+    let (kept, noted) = both(
+        lab.silent("its caller", lab.run("a", taken), Duration::from_secs(5)),
+        lab.noted("one", "closed"),
+    )
+    .await;
+    kept.and(noted)
 }
 
 async fn full<D: Driver>(lab: &Lab<D>) -> Outcome {

@@ -1,10 +1,13 @@
 //! C: what other events see of an object's writes, and when what it sends leaves.
 
-use crate::testing::{
-    case::{Case, Outcome, holds, same},
-    driver::{Client, Driver, Received},
-    lab::{ClientExt, Lab},
-    tasks::both,
+use crate::{
+    limits,
+    testing::{
+        case::{Case, Outcome, holds, same},
+        driver::{Client, Driver, Received},
+        lab::{ClientExt, Lab},
+        tasks::both,
+    },
 };
 use serde_json::json;
 use std::time::Duration;
@@ -25,6 +28,7 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
             Box::pin(c4_socket(lab))
         }),
         Case::new("c8 what was acknowledged survives a kill", |lab| Box::pin(c8_kill(lab))).crashes(),
+        Case::new("f18 transactions nest 64 deep and no deeper", |lab| Box::pin(f18_depth(lab))),
         Case::new("c10 messages keep their order around writes", |lab| Box::pin(c10_order(lab))),
     ]
 }
@@ -116,4 +120,16 @@ async fn c10_order<D: Driver>(lab: &Lab<D>) -> Outcome {
     client.hears("third", Received::Message(vec![3].into())).await?;
     client.hears_text("fourth", "4").await?;
     client.close(None).await
+}
+
+async fn f18_depth<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let nest = |depth: usize| json!({"life": {"nest_transactions": depth}});
+    let (most, more) = (limits::TRANSACTION_DEPTH, limits::TRANSACTION_DEPTH + 1);
+    same("as deep as may be", lab.last("a", json!([nest(most)])).await?, most)?;
+    let refused = lab.last("a", json!([{"try": [nest(more)]}])).await?;
+    let error = json!([refused["error"]["kind"], refused["error"]["message"]]);
+    same("deeper", error, json!(["Limit", "transactions are nested deeper than 64"]))?;
+    let rows = json!([{"sql": "SELECT count(*) FROM n"}]);
+    same("what it wrote is undone", lab.last("a", rows).await?, json!([most]))?;
+    same("side by side", lab.last("a", json!([nest(1), nest(most)])).await?, most + 1 + most)
 }

@@ -1,42 +1,117 @@
-//! B: how instances come, stay and go.
+//! B1 to B6: when instances are made, and what keeps them in memory.
 
+use super::told::gone;
 use crate::testing::{
     case::{Case, Fault, Outcome, holds, same},
-    driver::Driver,
-    lab::Lab,
+    difference::HostKind,
+    driver::{Client, Driver, Received},
+    exchange::Exchange,
+    lab::{ClientExt, Lab},
     tasks::both,
 };
+use http::Method;
 use serde_json::{Value, json};
 use std::time::Duration;
 
+/// Longer than an idle object stays in memory, also where it is looked at only now and then.
+const BEYOND_IDLE: Duration = Duration::from_millis(12_500);
+
 pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
+    [construction(), staying()].into_iter().flatten().collect()
+}
+
+fn construction<D: Driver>() -> Vec<Case<D>> {
     vec![
+        Case::new("b1 the first events construct one instance and wait for it", |lab| Box::pin(b1_once(lab))),
+        Case::new("b1 what the constructor made is there for the first event", |lab| {
+            Box::pin(b1_before(lab))
+        }),
+        Case::new("b1 a socket message constructs", |lab| Box::pin(b1_message(lab))).evicts(),
         Case::new("b2 an evicted object loses its memory and keeps its data", |lab| {
             Box::pin(b2_evicted(lab))
         })
         .evicts(),
         Case::new("b2 an idle object leaves memory after ten seconds", |lab| Box::pin(b2_idle(lab))).long(),
-        Case::new(
-            "b7 a failed constructor fails its request alone and the next one constructs again",
-            |lab| Box::pin(b7_constructor(lab)),
-        ),
-        Case::new("b8 a closed gate holds back requests and gives its value", |lab| Box::pin(b8_gate(lab))),
-        Case::new("b8 init in the constructor holds back the first request", |lab| Box::pin(b8_init(lab))),
-        Case::new("b9 a failing gate resets the object although the error is caught", |lab| {
-            Box::pin(b9_failing_gate(lab))
-        }),
-        Case::new("b10 gates nested deeper than 64 reset the object", |lab| Box::pin(b10_depth(lab))),
-        Case::new("b11 c5 an error keeps memory and the writes before it", |lab| Box::pin(b11_error(lab))),
-        Case::new("b12 an error crosses a stub with its name and message", |lab| Box::pin(b12_error(lab))),
-        Case::new("b13 a reset fails what is in flight, loses memory and keeps writes", |lab| {
-            Box::pin(b13_reset(lab))
-        }),
-        Case::new("b14 a stub goes on working after a reset", |lab| Box::pin(b14_stub(lab))),
-        Case::new("b14 a stub kept by the entry serves later requests, after a reset too", |lab| {
-            Box::pin(b14_kept(lab))
-        }),
-        Case::new("b15 failing background work is nobody's error", |lab| Box::pin(b15_background(lab))),
+        Case::new("b2 what is asked of it keeps an object in memory for ten seconds more", |lab| {
+            Box::pin(b2_asked(lab))
+        })
+        .long(),
     ]
+}
+
+fn staying<D: Driver>() -> Vec<Case<D>> {
+    vec![
+        Case::new("b3 a pending sleep keeps its object in memory", |lab| {
+            Box::pin(b3_keeps(lab, json!([{"life": {"hold_sleep": 600_000}}])))
+        }),
+        Case::new("b3 background work keeps its object in memory", |lab| {
+            Box::pin(b3_keeps(lab, json!([{"wait_until": [{"sleep": 600_000}]}])))
+        }),
+        Case::new("b3 background work that waits for nothing keeps its object in memory", |lab| {
+            Box::pin(b3_keeps(lab, json!([{"wait_until": [{"life": "never"}]}])))
+        }),
+        Case::new("b3 a call that is awaited keeps the caller in memory", |lab| {
+            let steps = json!([{"wait_until": [{"call": [lab.name("c"), [{"sleep": 600_000}]]}]}]);
+            Box::pin(b3_keeps(lab, steps))
+        }),
+        Case::new("b3 a call that nobody awaits keeps the caller in memory", |lab| {
+            Box::pin(b3_keeps(lab, json!([{"call_detached": [lab.name("c"), [{"sleep": 600_000}]]}])))
+        }),
+        Case::new("b3 a call keeps the object that is called in memory", |lab| Box::pin(b3_called(lab))),
+        Case::new("b3 a request under way keeps its object in memory", |lab| Box::pin(b3_request(lab))),
+        Case::new("b3 a message handler that awaits keeps its object in memory", |lab| {
+            Box::pin(b3_message(lab))
+        }),
+        Case::new("b3 what a slow socket was not sent yet keeps its object in memory", |lab| {
+            Box::pin(b3_unsent(lab))
+        })
+        .differs(&[HostKind::Tokio, HostKind::Workerd], "no-network"),
+        Case::new("b3 a stored alarm does not keep its object in memory", |lab| Box::pin(b3_alarm(lab))),
+        Case::new("b3 sockets do not keep their object in memory", |lab| Box::pin(b3_sockets(lab))),
+        Case::new("b3 an object that was called and has answered leaves memory", |lab| {
+            Box::pin(b3_over(lab))
+        }),
+        Case::new("b4 background work alone keeps an object for as long as it takes", |lab| {
+            Box::pin(b4_stays(lab))
+        })
+        .long()
+        .differs(&[HostKind::Kit, HostKind::Tokio], "background"),
+        Case::new("b4 background work alone keeps an object for 70 to 140 s", |lab| Box::pin(b4_leaves(lab)))
+            .long()
+            .differs(&[HostKind::Workerd], "background"),
+        Case::new("b6 a hibernated socket is open after minutes and wakes its object", |lab| {
+            Box::pin(b6_minutes(lab))
+        })
+        .long(),
+    ]
+}
+
+async fn b1_once<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let call = || lab.run("a", json!([{"add": 1}, "instance", "boots"]));
+    let (one, (two, three)) = both(call(), both(call(), call())).await;
+    let (one, two, three) = (one?, two?, three?);
+    for other in [&two, &three] {
+        same("instance and constructions", &one[1..], &other[1..])?;
+    }
+    same("constructions", &one[2], 1)?;
+    let mut counted: Vec<_> = [&one, &two, &three].iter().filter_map(|seen| seen[0].as_i64()).collect();
+    counted.sort_unstable();
+    same("in one memory", counted, [1, 2, 3])
+}
+
+async fn b1_before<D: Driver>(lab: &Lab<D>) -> Outcome {
+    lab.run("a", json!([{"on_new": [{"add": 7}, {"note": "made"}]}])).await?;
+    gone(lab, "a").await?;
+    let seen = lab.run("a", json!([{"add": 1}, {"note": "called"}, {"sql": "SELECT line FROM log"}])).await?;
+    same("memory and data", [&seen[0], &seen[2]], json!([8, ["made", "called"]]))
+}
+
+async fn b1_message<D: Driver>(lab: &Lab<D>) -> Outcome {
+    lab.run("a", json!([{"on_new": [{"add": 7}]}])).await?;
+    let mut client = lab.open("a", &[]).await?;
+    lab.evict().await?;
+    let boots = client.steps(json!([{"add": 1}, "boots"])).await?;
+    same("memory and constructions", boots, json!([8, 2]))
 }
 
 async fn b2_evicted<D: Driver>(lab: &Lab<D>) -> Outcome {
@@ -59,149 +134,118 @@ async fn b2_idle<D: Driver>(lab: &Lab<D>) -> Outcome {
     holds("the instance is the same", lab.last("a", json!(["instance"])).await? != before)
 }
 
-async fn b7_constructor<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let now = lab.last("a", json!(["now"])).await?.as_i64().unwrap_or_default();
-    let fail_for = |ms| json!([{"note": "kept"}, {"on_new": [{"fail_before": now.saturating_add(ms)}]}]);
-    lab.run("a", fail_for(3_600_000)).await?;
-    lab.thrown("a", json!([{"reset": "to be constructed again"}])).await?;
-    let (one, two) = (lab.thrown("a", json!([])).await?, lab.thrown("a", json!([])).await?);
-    for thrown in [&one, &two] {
-        holds(format!("{thrown:?}"), thrown.message.starts_with("too early, attempt "))?;
-    }
-    holds("one attempt for two requests", one.message != two.message)?;
-    // Another one, so that nothing depends on how long the requests above took.
-    lab.run("b", fail_for(2_000)).await?;
-    lab.thrown("b", json!([{"reset": "to be constructed again"}])).await?;
-    drop(lab.answer("b", json!([])).await?);
-    lab.advance(Duration::from_millis(2_500)).await?;
-    same("what was written before", lab.lines("b").await?, json!(["kept"]))
-}
-
-async fn b8_gate<D: Driver>(lab: &Lab<D>) -> Outcome {
-    // The turn that asks goes on to its end.
-    let gate = json!([{"gate_detached": [{"sleep": 300}, {"note": "gate"}]}, {"note": "first"}]);
-    lab.run("a", gate).await?;
-    let second = lab.run("a", json!([{"note": "second"}]));
-    let (second, time) = both(second, async {
-        lab.advance(Duration::from_millis(200)).await?;
-        lab.advance(Duration::from_millis(300)).await
-    })
-    .await;
-    second.and(time)?;
-    same("the order", lab.lines("a").await?, json!(["first", "gate", "second"]))?;
-    let (value, time) = both(lab.last("a", json!([{"gate": [{"sleep": 50}, {"add": 3}]}])), async {
-        lab.advance(Duration::from_millis(200)).await
-    })
-    .await;
-    time?;
-    same("its value", value?, json!([null, 3]))
-}
-
-async fn b8_init<D: Driver>(lab: &Lab<D>) -> Outcome {
-    lab.run("a", json!([{"on_new": [{"sleep": 200}, {"add": 10}]}])).await?;
-    lab.thrown("a", json!([{"reset": "to be constructed again"}])).await?;
-    let (value, time) =
-        both(lab.last("a", json!([{"add": 1}])), async { lab.advance(Duration::from_millis(300)).await })
-            .await;
-    time?;
-    same("the number in memory", value?, json!(11))
-}
-
-async fn b9_failing_gate<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let before = lab.run("a", json!([{"add": 1}, {"note": "kept"}, "instance"])).await?;
-    let thrown = lab.thrown("a", json!([{"catch": [{"gate": [{"fail": "the gate fails"}]}]}])).await?;
-    holds(format!("{thrown:?}"), thrown.message.contains("the gate fails"))?;
-    same("the kind", thrown.kind, "Reset")?;
-    let after = lab.run("a", json!([{"add": 0}, "instance"])).await?;
-    same("memory", &after[0], json!(0))?;
-    holds("the instance is the same", before[2] != after[1])?;
-    same("what was written before", lab.lines("a").await?, json!(["kept"]))
-}
-
-async fn b11_error<D: Driver>(lab: &Lab<D>) -> Outcome {
+async fn b2_asked<D: Driver>(lab: &Lab<D>) -> Outcome {
     let before = lab.last("a", json!(["instance"])).await?;
-    let thrown = lab.thrown("a", json!([{"add": 3}, {"note": "written"}, {"fail": "no"}])).await?;
-    same("the text", thrown.message, "no")?;
-    let after = lab.run("a", json!([{"add": 0}, "instance"])).await?;
-    same("memory and instance", after, [json!(3), before])?;
-    same("what was written", lab.lines("a").await?, json!(["written"]))
-}
-
-async fn b12_error<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let cases = [
-        (json!({"fail": "as told é"}), "Application", "Error", "as told é"),
-        (json!("fail_typed"), "Application", "ProbeError", "the probe was told to fail"),
-        (json!({"set_alarm_at": 0}), "Invalid", "Error", ""),
-    ];
-    for (step, kind, name, message) in cases {
-        // To the entry, and to another object.
-        let direct = lab.thrown("a", json!([step])).await?;
-        let called = lab.last("b", json!([{"try": [{"call": [lab.name("a"), [step]]}]}])).await?;
-        let called = serde_json::from_value(called["error"].clone())?;
-        for thrown in [direct, called] {
-            let what = format!("{thrown:?}");
-            same(&what, (thrown.kind.as_str(), thrown.name.as_str()), (kind, name))?;
-            holds(&what, message.is_empty() || thrown.message == message)?;
-            same(&what, (thrown.remote, thrown.retryable, thrown.overloaded), (true, false, false))?;
-        }
+    for _ in 0..3 {
+        lab.advance(Duration::from_secs(7)).await?;
+        same("within ten seconds", lab.last("a", json!(["instance"])).await?, &before)?;
     }
     Ok(())
 }
 
-async fn b13_reset<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let before = lab.run("a", json!([{"note": "kept"}, "instance"])).await?;
-    let waiting = lab.thrown("a", json!([{"add": 1}, {"sleep": 60_000}]));
-    let (waiting, reset) = both(waiting, async {
-        lab.begun("a", 1).await?;
-        lab.thrown("a", json!([{"note": "too"}, {"reset": "because"}])).await
-    })
-    .await;
-    for thrown in [waiting?, reset?] {
-        let what = format!("{thrown:?}");
-        same(&what, (thrown.kind.as_str(), thrown.message.as_str()), ("Reset", "because"))?;
-        holds(what, thrown.indefinite)?;
+/// Runs the steps, lets the time pass after which an idle object is gone, and looks whether it stayed.
+async fn b3_keeps<D: Driver>(lab: &Lab<D>, steps: Value) -> Outcome {
+    lab.run("a", steps).await?;
+    let before = lab.last("a", json!([{"add": 5}, "instance"])).await?;
+    lab.advance(BEYOND_IDLE).await?;
+    let after = lab.run("a", json!([{"add": 0}, "instance"])).await;
+    gone(lab, "a").await?;
+    same("memory and instance", after?, json!([5, before]))
+}
+
+/// Fails unless the object left memory in that time.
+async fn leaves<D: Driver>(lab: &Lab<D>, object: &str, before: &Value) -> Outcome {
+    lab.advance(BEYOND_IDLE).await?;
+    holds("the instance is the same", lab.last(object, json!(["instance"])).await? != *before)
+}
+
+async fn b3_called<D: Driver>(lab: &Lab<D>) -> Outcome {
+    lab.run("b", json!([{"call_detached": [lab.name("a"), [{"add": 5}, {"sleep": 600_000}]]}])).await?;
+    b3_stays(lab).await
+}
+
+/// Whether something in the object, which has added 5, goes on beyond the time after which an idle one is gone.
+async fn b3_stays<D: Driver>(lab: &Lab<D>) -> Outcome {
+    lab.begun("a", 5).await?;
+    let before = lab.last("a", json!(["instance"])).await?;
+    lab.advance(BEYOND_IDLE).await?;
+    let after = lab.run("a", json!([{"add": 0}, "instance"])).await;
+    gone(lab, "a").await?;
+    same("memory and instance", after?, json!([5, before]))
+}
+
+async fn b3_request<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let mut request = lab.begin(Method::GET, "a", json!([{"add": 5}, {"sleep": 600_000}]), &[]).await?;
+    b3_stays(lab).await?;
+    same("its answer after the reset", request.head().await?.status().as_u16(), 500)
+}
+
+async fn b3_message<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let mut client = lab.open("a", &[]).await?;
+    client.text(&json!([{"add": 5}, {"sleep": 600_000}]).to_string()).await?;
+    b3_stays(lab).await?;
+    client.hears("after the reset", Received::Lost).await
+}
+
+async fn b3_unsent<D: Driver>(lab: &Lab<D>) -> Outcome {
+    /// More than the way to a client that does not read holds.
+    const BYTES: usize = 24 << 20;
+    let mut client = lab.open("a", &[]).await?;
+    lab.run("a", json!([{"life": {"send_size": ["all", BYTES]}}])).await?;
+    let before = lab.last("a", json!([{"add": 5}, "instance"])).await?;
+    lab.advance(BEYOND_IDLE).await?;
+    same("memory and instance", lab.run("a", json!([{"add": 0}, "instance"])).await?, json!([5, before]))?;
+    match client.receive().await? {
+        Received::Message(message) => same("what arrives", message.len(), BYTES),
+        other => Err(Fault::new(format!("{other:?} instead of the message"))),
     }
-    let after = lab.run("a", json!([{"add": 0}, "instance"])).await?;
-    same("memory", &after[0], json!(0))?;
-    holds("the instance is the same", before[1] != after[1])?;
-    same("what was written before", lab.lines("a").await?, json!(["kept", "too"]))
 }
 
-async fn b14_stub<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let to = |steps: Value| json!([{"try": [{"call": [lab.name("a"), steps]}]}]);
-    let failed = lab.last("b", to(json!([{"reset": "because"}]))).await?;
-    same("the kind", &failed["error"]["kind"], json!("Reset"))?;
-    let again = lab.last("b", to(json!([{"add": 1}]))).await?;
-    same("after it", again, json!({"ok": [[1]]}))
+async fn b3_alarm<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let before = lab.run("a", json!([{"set_alarm": 600_000}, "instance"])).await?;
+    leaves(lab, "a", &before[1]).await?;
+    same("the alarm", lab.last("a", json!(["get_alarm"])).await?, &before[0])
 }
 
-async fn b14_kept<D: Driver>(lab: &Lab<D>) -> Outcome {
-    for n in 1..4 {
-        same("a kept stub", lab.run_kept("a", json!([{"add": 1}])).await?, json!([n]))?;
-    }
-    let failed = lab.run_kept("a", json!([{"reset": "because"}])).await?;
-    same("the kind", &failed["error"]["kind"], json!("Reset"))?;
-    same("after it", lab.run_kept("a", json!([{"add": 1}])).await?, json!([1]))
+async fn b3_sockets<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let mut client = lab.open("a", &[("attach", "ada")]).await?;
+    let before = client.steps(json!([{"add": 5}, "instance"])).await?;
+    lab.advance(BEYOND_IDLE).await?;
+    let after = client.steps(json!([{"add": 0}, "instance", "boots", {"attachments": "this"}])).await?;
+    same("memory, constructions and attachment", [&after[0], &after[2], &after[3]], json!([0, 2, ["ada"]]))?;
+    holds("the instance is the same", before[1] != after[1])
 }
 
-async fn b10_depth<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let before = lab.run("a", json!([{"nest": 64}, {"add": 5}, "instance"])).await?;
-    let thrown = lab.thrown("a", json!([{"nest": 65}])).await?;
-    same("the kind", thrown.kind, "Reset")?;
-    same(
-        "the text",
-        thrown.message,
-        "block_concurrency_while is nested deeper than 64: the object is reset",
-    )?;
-    let after = lab.run("a", json!([{"add": 0}, "instance"])).await?;
-    same("its memory", &after[0], json!(0))?;
-    holds("the instance is the same", after[1] != before[2])
+async fn b3_over<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let to_a = |steps: Value| json!([{"call": [lab.name("a"), steps]}]);
+    let called = lab.last("b", to_a(json!(["instance"]))).await?;
+    let caller = lab.last("b", json!([{"call_detached": [lab.name("a"), []]}, "instance"])).await?;
+    lab.advance(BEYOND_IDLE).await?;
+    let stays = |what| format!("the instance of {what} is the same");
+    holds(stays("the caller"), lab.last("b", json!(["instance"])).await? != caller)?;
+    holds(stays("the one that was called"), lab.last("b", to_a(json!(["instance"]))).await? != called)
 }
 
-async fn b15_background<D: Driver>(lab: &Lab<D>) -> Outcome {
-    lab.run("a", json!([{"add": 1}, {"wait_until": [{"note": "begun"}, {"fail": "unseen"}]}])).await?;
-    let memory = lab.last("a", json!([{"add": 0}])).await?;
-    same("memory", memory, json!(1))?;
-    let lines = lab.lines("a").await?;
-    if lines == json!(["begun"]) { Ok(()) } else { Err(Fault::new(format!("it did not run: {lines}"))) }
+/// What only background work keeps, this long after the last request.
+async fn b4_after<D: Driver>(lab: &Lab<D>, seconds: u64) -> Result<bool, Fault> {
+    lab.run("a", json!([{"wait_until": [{"life": "never"}]}, {"life": {"hold_sleep": 600_000}}])).await?;
+    let before = lab.last("a", json!(["instance"])).await?;
+    lab.advance(Duration::from_secs(seconds)).await?;
+    Ok(lab.last("a", json!(["instance"])).await? == before)
+}
+
+async fn b4_stays<D: Driver>(lab: &Lab<D>) -> Outcome {
+    holds("it left", b4_after(lab, 145).await?)
+}
+
+async fn b4_leaves<D: Driver>(lab: &Lab<D>) -> Outcome {
+    holds("it is still there after 145 s", !b4_after(lab, 145).await?)
+}
+
+async fn b6_minutes<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let mut client = lab.open("a", &[("tag", "t"), ("attach", "ada")]).await?;
+    client.steps(json!([{"add": 5}])).await?;
+    lab.advance(Duration::from_secs(145)).await?;
+    let seen = client.steps(json!([{"add": 0}, "boots", {"tags": "this"}, {"attachments": "this"}])).await?;
+    same("memory, constructions, tags, attachment", seen, json!([0, 2, [["t"]], ["ada"]]))
 }

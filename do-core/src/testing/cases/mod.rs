@@ -4,13 +4,17 @@ mod alarms;
 mod bodies;
 mod closing;
 mod deploy;
+mod failures;
+mod gated;
 mod gates;
 mod hibernation;
 mod identity;
 mod lifecycle;
 mod panics;
+mod resets;
 mod sockets;
 mod sql;
+mod told;
 
 use super::{case::Case, driver::Driver};
 
@@ -19,6 +23,9 @@ pub fn cases<D: Driver>() -> Vec<Case<D>> {
     let areas = [
         identity::cases(),
         lifecycle::cases(),
+        failures::cases(),
+        gated::cases(),
+        resets::cases(),
         bodies::cases(),
         gates::cases(),
         sockets::cases(),
