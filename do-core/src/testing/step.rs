@@ -1,3 +1,4 @@
+use super::alarms::AlarmStep;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -38,6 +39,7 @@ pub(super) enum Step {
     SetAlarmAt(i64),
     GetAlarm,
     DeleteAlarm,
+    Alarm(AlarmStep),
     /// Notes what the slot is set to.
     NoteAlarm,
     /// The steps, as long as the alarm has not run more often than this.
