@@ -1,7 +1,7 @@
 //! The probe's steps over the alarm slot that go beyond setting, reading and emptying it.
 
 use super::probe::Inner;
-use crate::{AlarmInfo, AlarmScheduler, DurableObject, Failure, ObjectState, Timestamp};
+use crate::{AlarmInfo, AlarmScheduler, DurableObject, Failure, ObjectState, SqlExt, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -14,6 +14,8 @@ pub(super) enum AlarmStep {
     /// The same with a time of its own.
     SetUnawaitedAt(i64),
     SetEarlier(i64),
+    /// Sets the time that the last run was told.
+    SetAgain,
     /// What a class without an alarm handler does when its alarm runs.
     RunDefault,
 }
@@ -43,6 +45,13 @@ impl<S: ObjectState> Inner<S> {
             AlarmStep::SetEarlier(after) => {
                 let at = self.after(*after);
                 alarms.set_earlier(at).await?;
+                json!(at)
+            }
+            AlarmStep::SetAgain => {
+                let told = "SELECT scheduled FROM runs ORDER BY rowid DESC LIMIT 1";
+                let at = self.state.sql().scalar::<Timestamp>(told, ())?;
+                let at = at.ok_or_else(|| Failure::msg("there was no run"))?;
+                alarms.set(at).await?;
                 json!(at)
             }
             AlarmStep::RunDefault => {
