@@ -206,3 +206,6 @@ impl Engine {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -78,10 +78,12 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
 }
 
 async fn c5_error<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let thrown = lab.thrown("a", json!([{"set_alarm": 300}, {"fail": "after it"}])).await?;
-    same("the error", thrown.message, "after it")?;
+    for (object, ms) in [("a", 60_000), ("b", 300)] {
+        let thrown = lab.thrown(object, json!([{"set_alarm": ms}, {"fail": "after it"}])).await?;
+        same("the error", thrown.message, "after it")?;
+    }
     holds("the slot is empty", slot(lab, "a").await? != Value::Null)?;
-    only_run(lab, "a").await.map(drop)
+    only_run(lab, "b").await.map(drop)
 }
 
 async fn c6_set<D: Driver>(lab: &Lab<D>) -> Outcome {
@@ -113,12 +115,12 @@ async fn c6_in_run<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn e12_later<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let later = |due: i64| json!([{"on_new": [{"set_alarm_at": due + 2_000}]}]);
+    let later = |due: i64| json!([{"on_new": [{"set_alarm_at": due + 4_000}]}]);
     let due = wakes(lab, "a", later, 500).await?;
     let seen = lab.run("a", json!(["boots", "runs", "get_alarm"])).await?;
-    same("constructions, runs, slot", seen, json!([2, [], due + 2_000]))?;
+    same("constructions, runs, slot", seen, json!([2, [], due + 4_000]))?;
     let run = only_run(lab, "a").await?;
-    same("what it was told", json!([run.scheduled, run.retries]), json!([due + 2_000, 0]))
+    same("what it was told", json!([run.scheduled, run.retries]), json!([due + 4_000, 0]))
 }
 
 async fn e12_delete<D: Driver>(lab: &Lab<D>) -> Outcome {
@@ -147,7 +149,7 @@ async fn e13_set<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn e13_delete<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let set = lab.last("a", json!([{"set_alarm": 400}, "get_alarm"])).await?;
+    let set = lab.last("a", json!([{"set_alarm": 1_500}, "get_alarm"])).await?;
     let got = lab.last("a", json!([rolled_back(json!("delete_alarm")), "get_alarm"])).await?;
     same("within the turn", got, &set)?;
     same("its time", only_run(lab, "a").await?.scheduled, set)
@@ -168,12 +170,12 @@ async fn e13_in_failing_run<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn e14_delete_all<D: Driver>(lab: &Lab<D>) -> Outcome {
-    lab.run("a", json!([{"note": "x"}, {"set_alarm": 1_500}, {"sql": "CREATE TABLE mine (x)"}])).await?;
+    lab.run("a", json!([{"note": "x"}, {"set_alarm": 3_000}, {"sql": "CREATE TABLE mine (x)"}])).await?;
     lab.run("a", json!([{"note": "undone with it"}, "delete_all"])).await?;
     let tables = json!({"sql": "SELECT name FROM sqlite_master WHERE name = 'mine'"});
     let after = lab.run("a", json!(["log", tables, "get_alarm"])).await?;
     same("what is left", after, [json!([]), json!([]), Value::Null])?;
-    still(lab, "a", 0, 1_800).await?;
+    still(lab, "a", 0, 3_300).await?;
     lab.run("a", json!([{"note": "new"}])).await?;
     same("it is usable", lab.lines("a").await?, json!(["new"]))
 }
@@ -242,12 +244,12 @@ async fn e16_future<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn e16_last<D: Driver>(lab: &Lab<D>) -> Outcome {
-    lab.run("deleted", json!([{"set_alarm": 1_000}])).await?;
-    lab.run("moved", json!([{"set_alarm": 1_000}])).await?;
+    lab.run("deleted", json!([{"set_alarm": 3_000}])).await?;
+    lab.run("moved", json!([{"set_alarm": 3_000}])).await?;
     lab.run("deleted", json!(["delete_alarm"])).await?;
     let moved = lab.last("moved", json!([{"set_alarm": 60_000}])).await?;
     lab.crash().await?;
-    lab.advance(Duration::from_millis(1_300)).await?;
+    lab.advance(Duration::from_millis(3_300)).await?;
     for object in ["deleted", "moved"] {
         still(lab, object, 0, 0).await?;
     }
@@ -280,13 +282,13 @@ async fn a10_later<D: Driver>(lab: &Lab<D>) -> Outcome {
     let id = lab.value(&path, &json!([])).await?;
     let by_id = format!("/run-id/PROBE/{}", id.as_str().unwrap_or_default());
     // An instance that nobody called by its name, and then one that somebody did.
-    let first = json!(["name", {"on_alarm": [{"note_of": ["name"]}]}, {"set_alarm": 1_000}]);
+    let first = json!(["name", {"on_alarm": [{"note_of": ["name"]}]}, {"set_alarm": 4_000}]);
     same("the name", &lab.value(&by_id, &first).await?[0], Value::Null)?;
     lab.thrown("a", json!([{"reset": "to be constructed again"}])).await?;
-    let second = lab.run("a", json!(["name", {"set_alarm": 2_500}])).await?;
+    let second = lab.run("a", json!(["name", {"set_alarm": 5_000}])).await?;
     same("the name", &second[0], lab.name("a"))?;
     lab.crash().await?;
-    lab.advance(Duration::from_millis(2_600)).await?;
+    lab.advance(Duration::from_millis(5_100)).await?;
     first_run(lab, second[1].clone()).await?;
     same("what it saw", &lab.lines("a").await?[0], json!([lab.name("a")]).to_string())
 }
