@@ -129,12 +129,20 @@ impl AlarmIndex for Index {
     }
 }
 
+/// What the open transaction has made of the slot.
+#[derive(Clone, Copy, Default)]
+enum Pending {
+    #[default]
+    Nothing,
+    Written(Option<Timestamp>),
+}
+
 /// A database that has nothing but the slot.
 struct Slot {
     disk: Rc<Disk>,
     key: ObjectKey,
-    pending: Cell<Option<Option<Timestamp>>>,
-    savepoints: RefCell<Vec<Option<Option<Timestamp>>>>,
+    pending: Cell<Pending>,
+    savepoints: RefCell<Vec<Pending>>,
 }
 
 fn no_sql<T>() -> Result<T, Error> {
@@ -166,7 +174,7 @@ impl Storage for Slot {
     }
 
     fn rollback_to(&self) -> Result<(), Error> {
-        self.pending.set(self.savepoints.borrow_mut().pop().flatten());
+        self.pending.set(self.savepoints.borrow_mut().pop().unwrap_or_default());
         Ok(())
     }
 
@@ -175,11 +183,11 @@ impl Storage for Slot {
     }
 
     fn is_dirty(&self) -> bool {
-        self.pending.get().is_some()
+        matches!(self.pending.get(), Pending::Written(_))
     }
 
     fn commit(&self) -> Result<(), Error> {
-        let Some(at) = self.pending.take() else { return Ok(()) };
+        let Pending::Written(at) = self.pending.take() else { return Ok(()) };
         if self.disk.breaks_commit.take() {
             return Err(Error::new(ErrorKind::Sql, "the commit is broken"));
         }
@@ -194,23 +202,26 @@ impl Storage for Slot {
     }
 
     fn rollback(&self) {
-        self.pending.set(None);
+        self.pending.set(Pending::Nothing);
         self.savepoints.borrow_mut().clear();
     }
 
     fn alarm(&self) -> Result<Option<Timestamp>, Error> {
-        Ok(self.pending.get().unwrap_or_else(|| self.disk.slots.borrow().get(&self.key).copied()))
+        Ok(match self.pending.get() {
+            Pending::Nothing => self.disk.slots.borrow().get(&self.key).copied(),
+            Pending::Written(at) => at,
+        })
     }
 
     fn set_alarm(&self, at: Option<Timestamp>) -> Result<(), Error> {
         if self.alarm()? != at {
-            self.pending.set(Some(at));
+            self.pending.set(Pending::Written(at));
         }
         Ok(())
     }
 
     fn delete_all(&self) -> Result<(), Error> {
-        self.pending.set(Some(None));
+        self.pending.set(Pending::Written(None));
         Ok(())
     }
 

@@ -135,12 +135,12 @@ async fn e12_set_earlier<D: Driver>(lab: &Lab<D>) -> Outcome {
     same("the slot", slot(lab, "a").await?, Value::Null)
 }
 
-fn rolled_back(step: Value) -> Value {
+fn rolled_back(step: &Value) -> Value {
     json!({"catch": [{"transaction": [step, {"fail": "rolled back"}]}]})
 }
 
 async fn e13_set<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let got = lab.last("a", json!([rolled_back(json!({"set_alarm": 200})), "get_alarm"])).await?;
+    let got = lab.last("a", json!([rolled_back(&json!({"set_alarm": 200})), "get_alarm"])).await?;
     same("within the turn", got, Value::Null)?;
     still(lab, "a", 0, 500).await?;
     // One that is not rolled back, for comparison.
@@ -150,13 +150,13 @@ async fn e13_set<D: Driver>(lab: &Lab<D>) -> Outcome {
 
 async fn e13_delete<D: Driver>(lab: &Lab<D>) -> Outcome {
     let set = lab.last("a", json!([{"set_alarm": 1_500}, "get_alarm"])).await?;
-    let got = lab.last("a", json!([rolled_back(json!("delete_alarm")), "get_alarm"])).await?;
+    let got = lab.last("a", json!([rolled_back(&json!("delete_alarm")), "get_alarm"])).await?;
     same("within the turn", got, &set)?;
     same("its time", only_run(lab, "a").await?.scheduled, set)
 }
 
 async fn e13_in_run<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let handler = json!([rolled_back(json!({"set_alarm": 100})), "note_alarm"]);
+    let handler = json!([rolled_back(&json!({"set_alarm": 100})), "note_alarm"]);
     arm(lab, "a", handler, 50).await?;
     noted(lab, "a", json!(["none"])).await?;
     still(lab, "a", 1, 500).await?;
@@ -164,7 +164,7 @@ async fn e13_in_run<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn e13_in_failing_run<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let handler = json!([{"up_to_runs": [1, [rolled_back(json!("delete_alarm")), {"fail": "after it"}]]}]);
+    let handler = json!([{"up_to_runs": [1, [rolled_back(&json!("delete_alarm")), {"fail": "after it"}]]}]);
     arm(lab, "a", handler, 50).await?;
     same("retries", retries(&runs(lab, "a", 2, RETRY).await?), [0, 1])
 }
