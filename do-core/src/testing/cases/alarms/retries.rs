@@ -151,13 +151,12 @@ async fn e8_doubles<D: Driver>(lab: &Lab<D>) -> Outcome {
 async fn e8_dropped<D: Driver>(lab: &Lab<D>) -> Outcome {
     let set = arm(lab, "a", json!([{"fail": "always"}]), 50).await?;
     // 126 s, and up to a quarter more. Nobody asks meanwhile, so that the object leaves memory between the later ones.
-    lab.advance(Duration::from_secs(165)).await?;
-    let all = runs(lab, "a", 7, Duration::ZERO).await?;
+    lab.advance(Duration::from_secs(160)).await?;
+    let all = runs(lab, "a", 7, Duration::from_secs(30)).await?;
     same("retries", retries(&all), [0, 1, 2, 3, 4, 5, 6])?;
     for (pair, base) in all.windows(2).zip([2_000, 4_000, 8_000, 16_000, 32_000, 64_000]) {
         let gap = pair[1].at - pair[0].at;
-        let slack = 1_000;
-        holds(format!("a gap of {gap} ms"), (base - slack..=base + base / 4 + 2 * slack).contains(&gap))?;
+        holds(format!("a gap of {gap} ms"), (base - 1_000..base + base / 4 + 6_000).contains(&gap))?;
         same("its time", pair[1].scheduled, &set)?;
     }
     same("the slot", slot(lab, "a").await?, Value::Null)
