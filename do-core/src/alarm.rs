@@ -50,7 +50,11 @@ pub trait AlarmScheduler: Clone + 'static {
     /// As [`set`](Self::set).
     async fn delete(&self) -> Result<(), Error>;
 
-    /// Moves the slot only earlier: sets it when it is empty or later than `at`.
+    /// Moves the slot only earlier: sets it when it is empty or later than `at`. Within a run the slot is empty,
+    /// so it is set; within a constructor it does not touch the alarm that woke the object (rule E12).
+    ///
+    /// Two deadlines can so share the slot: the run comes for the sooner one, also when that is a retry (rule
+    /// E11), and its handler must set what is left. Takes effect at the await.
     ///
     /// # Errors
     /// As [`set`](Self::set).

@@ -55,7 +55,7 @@ impl AlarmSlot {
     pub(super) fn committed(&mut self, stored: Option<Timestamp>) {
         self.stored = stored;
         if stored.is_none() && matches!(self.phase, Phase::Backoff { .. }) {
-            self.phase = Phase::Idle; // E11: a delete cancels the pending retry
+            self.rest(); // E11: a delete cancels the pending retry
         }
     }
 
@@ -81,7 +81,7 @@ impl AlarmSlot {
                 Begin::Run(info)
             }
             _ => {
-                self.phase = Phase::Idle;
+                self.rest();
                 Begin::Nothing
             }
         }
@@ -138,8 +138,18 @@ impl AlarmSlot {
         self.phase = Phase::Backoff { info: next, at: now + backoff(info.retry_count, jitter) };
     }
 
-    /// The run could not even begin: tried again without end, with growing delay (rule E9).
+    /// No run and no retry is pending: the next one begins anew.
+    fn rest(&mut self) {
+        self.phase = Phase::Idle;
+        self.uncounted = 0;
+    }
+
+    /// The run could not even begin: tried again without end, with growing delay (rule E9). Unless the slot was
+    /// emptied or moved later meanwhile, by the gate that the run waited for: then there is nothing to try.
     pub(super) fn failed_uncounted(&mut self, now: Timestamp, jitter: f64) {
+        if self.stored.is_none_or(|stored| stored > now) {
+            return self.rest();
+        }
         let info = match self.phase {
             Phase::Backoff { info, .. } | Phase::Running { info, .. } => info,
             Phase::Idle => AlarmInfo::new(self.stored.unwrap_or(now), 0),
@@ -241,6 +251,29 @@ mod tests {
         slot.committed(None);
         assert_eq!(slot.begin(at(500)), Begin::Nothing);
         assert_eq!(slot.due(), None);
+    }
+
+    #[test]
+    fn e9_delays_begin_anew_for_an_alarm_that_is_set_after_the_failing_one_was_deleted() {
+        let mut slot = AlarmSlot::new(Some(at(0)));
+        for _ in 0..5 {
+            slot.failed_uncounted(at(0), 0.0);
+        }
+        slot.committed(None);
+        slot.committed(Some(at(100)));
+        slot.failed_uncounted(at(100), 0.0);
+        assert_eq!(slot.due(), Some(at(2_100)));
+    }
+
+    #[test]
+    fn e9_a_run_that_was_taken_back_before_it_could_begin_is_not_tried() {
+        let mut slot = AlarmSlot::new(Some(at(0)));
+        slot.committed(None);
+        slot.failed_uncounted(at(10), 0.0);
+        assert_eq!(slot.due(), None);
+        slot.committed(Some(at(500)));
+        slot.failed_uncounted(at(20), 0.0);
+        assert_eq!(slot.due(), Some(at(500)));
     }
 
     #[test]

@@ -51,6 +51,12 @@ impl Class {
         Self { make: Box::new(make) }
     }
 
+    /// A class without a state, for tests of the engine.
+    #[cfg(test)]
+    pub(super) fn of(make: impl Fn(Rc<Core>) -> Rc<dyn Instance> + 'static) -> Self {
+        Self { make: Box::new(move |core| Ok(make(core))) }
+    }
+
     pub(super) fn make(&self, core: Rc<Core>) -> Result<Rc<dyn Instance>, Failure> {
         (self.make)(core)
     }

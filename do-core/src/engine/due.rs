@@ -159,17 +159,26 @@ impl Engine {
         !due
     }
 
-    /// E17: the index is never later than the object, so an earlier time goes there first.
+    /// E17: the index is never later than the object, so an earlier time goes there first. So does a name that the
+    /// alarm did not have yet, because after a restart the index is where it comes from (rule A10).
     pub(super) fn index_before_commit(&mut self, index: u32, at: Option<Timestamp>) -> Result<(), Error> {
         let Some(place) = self.places.get_mut(index as usize) else { return Ok(()) };
-        if let Some(at) = at
-            && place.indexed.is_none_or(|indexed| at < indexed)
-        {
+        let Some(at) = at else { return Ok(()) };
+        let is_named_now = place.alarm_name.is_none() && place.name.is_some();
+        if is_named_now || place.indexed.is_none_or(|indexed| at < indexed) {
             self.ports.index.earlier(&place.key, place.name.as_ref(), at)?;
-            place.indexed = Some(at);
+            place.indexed = Some(place.indexed.map_or(at, |indexed| indexed.min(at)));
         }
-        place.alarm_name = at.and(place.name.clone());
         Ok(())
+    }
+
+    /// A turn that changed the slot has committed.
+    pub(super) fn alarm_changed(&mut self, index: u32, at: Option<Timestamp>) {
+        if let Some(place) = self.places.get_mut(index as usize) {
+            let known = place.name.clone().or_else(|| place.alarm_name.take());
+            place.alarm_name = at.and(known);
+        }
+        self.alarm_committed(index, at);
     }
 
     pub(super) fn alarm_committed(&mut self, index: u32, at: Option<Timestamp>) {
@@ -197,3 +206,6 @@ impl Engine {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,7 +24,7 @@ use std::{
 /// The host's index of alarms: what finds them after a restart. It may be earlier than an object's own slot, never
 /// later (rule E17).
 pub(crate) trait AlarmIndex {
-    /// Durable when it returns.
+    /// Durable when it returns. An entry that is earlier stays so, and takes a name if it has none.
     fn earlier(&self, key: &ObjectKey, name: Option<&ObjectName>, at: Timestamp) -> Result<(), Error>;
 
     /// May be lost: then the index is early.

@@ -185,7 +185,7 @@ impl Engine {
             core.alarm.borrow_mut().ended(end, core.now(), jitter);
         }
         if let Some(at) = alarm {
-            self.alarm_committed(index, at);
+            self.alarm_changed(index, at);
         }
         Ok(())
     }

@@ -42,8 +42,8 @@ const CREATE: &str = "CREATE TABLE IF NOT EXISTS alarms (
 ) STRICT, WITHOUT ROWID";
 
 const EARLIER: &str = "INSERT INTO alarms (namespace, id, name, at) VALUES (?1, ?2, ?3, ?4)
-    ON CONFLICT DO UPDATE SET at = excluded.at, name = coalesce(excluded.name, name)
-    WHERE excluded.at < at";
+    ON CONFLICT DO UPDATE SET at = min(at, excluded.at), name = coalesce(excluded.name, name)
+    WHERE excluded.at < at OR name IS NULL";
 
 impl AlarmIndex {
     /// Opens or creates `alarms.sqlite` in the data directory.
@@ -74,7 +74,8 @@ impl AlarmIndex {
     }
 
     /// Notes that the object's alarm is about to be `at`. Call it before the object commits, when the index has no
-    /// entry or a later one; an entry that is earlier stays. When it returns, the entry is on the disk.
+    /// entry or a later one, or one without the name; an entry that is earlier stays, and takes the name if it has
+    /// none. When it returns, the entry is on the disk.
     ///
     /// # Errors
     /// [`ErrorKind::Platform`]: the object must not commit then.
@@ -209,6 +210,20 @@ mod tests {
         }
         index.forget("N").unwrap();
         assert_eq!(entries(&index), [("N.2".to_owned(), 1, 1)]);
+    }
+
+    #[test]
+    fn a10_an_entry_without_a_name_takes_one_and_keeps_its_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let index = AlarmIndex::open(dir.path()).unwrap();
+        index.earlier("N", &A, None, at(10)).unwrap();
+        index.earlier("N", &A, Some(&object_name!("room")), at(30)).unwrap();
+        index.earlier("N", &A, None, at(20)).unwrap();
+        let row = index.all().unwrap().pop().unwrap();
+        assert_eq!((row.name, row.at), (Some(object_name!("room")), at(10)));
+        index.earlier("N", &A, None, at(5)).unwrap();
+        let row = index.all().unwrap().pop().unwrap();
+        assert_eq!((row.name, row.at), (Some(object_name!("room")), at(5)), "a name is never lost");
     }
 
     #[test]

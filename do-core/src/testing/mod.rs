@@ -5,6 +5,7 @@
 //! is one of [`cases`], which sees a host only through a [`Driver`]: requests, their bodies, WebSockets, time, eviction, a crash.
 //! No closure crosses from one half to the other, so the same source runs over native threads and inside a Worker.
 
+mod alarms;
 mod bodies;
 mod case;
 mod cases;

@@ -112,6 +112,7 @@ impl<S: ObjectState> Inner<S> {
                 Ok(values) => json!({ "ok": values }),
                 Err(failure) => json!({ "error": Thrown::from(&Error::from(failure)) }),
             },
+            Step::Alarm(step) => self.alarm_step(&step).await?,
             Step::Body(step) => self.body_step(&step, at).await?,
             Step::Call(name, steps) => {
                 let answer = self.call(&name, &steps)?.await?;
@@ -195,7 +196,7 @@ impl<S: ObjectState> Inner<S> {
         Ok(stub.fetch(request))
     }
 
-    fn after(&self, ms: i64) -> Timestamp {
+    pub(super) fn after(&self, ms: i64) -> Timestamp {
         Timestamp::from_millis(self.state.now().as_millis().saturating_add(ms))
     }
 

@@ -1,3 +1,4 @@
+use super::alarms::AlarmStep;
 use super::life::LifeStep;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -41,6 +42,7 @@ pub(super) enum Step {
     SetAlarmAt(i64),
     GetAlarm,
     DeleteAlarm,
+    Alarm(AlarmStep),
     /// Notes what the slot is set to.
     NoteAlarm,
     /// The steps, as long as the alarm has not run more often than this.

@@ -117,12 +117,14 @@ impl SqlStorage for WorkersSql {
     fn transaction<T>(&self, body: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         check_depth(self.state.own_transactions())?;
         let (mut body, mut outcome) = (Some(body), None);
+        let touched = self.state.alarm_run.enter();
         let run = self.in_transaction(&mut || {
             let Some(body) = body.take() else { return true };
             // A panic must not pass through JavaScript, which would keep only its text: it goes on behind it.
             let result = outcome.insert(catch_unwind(AssertUnwindSafe(body)));
             matches!(result, Ok(Ok(_)))
         });
+        self.state.alarm_run.leave(touched, matches!((&outcome, &run), (Some(Ok(Ok(_))), Ok(()))));
         match (outcome, run) {
             (Some(Err(panic)), _) => resume_unwind(panic),
             (Some(Ok(Err(failure))), _) => Err(failure),

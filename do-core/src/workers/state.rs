@@ -1,7 +1,7 @@
 //! What an object has of the platform.
 
 use super::{
-    alarms::WorkersAlarms,
+    alarms::{AlarmRun, WorkersAlarms},
     env::{WorkersEnv, id_in},
     error::{caught, thrown},
     ext::{ObjectContext, Storage},
@@ -55,6 +55,7 @@ pub(super) struct Inner {
     /// `new` runs.
     constructing: Cell<bool>,
     opening: Opening,
+    pub(super) alarm_run: AlarmRun,
 }
 
 /// The gates that `new` closed. The platform holds events back until they open, but for an instance that is made
@@ -199,7 +200,7 @@ impl WorkersState {
         let id = id_in(&context.id().map_err(|e| caught(&e))?)?;
         let inner = Rc::new(Inner {
             context,
-            storage: storage.clone(),
+            storage,
             now: Cell::new(None),
             latest: Cell::new(Timestamp::EPOCH),
             transactions: Cell::new(0),
@@ -207,12 +208,13 @@ impl WorkersState {
             depth: Cell::new(0),
             constructing: Cell::new(false),
             opening: Opening::default(),
+            alarm_run: AlarmRun::default(),
         });
         Ok(Self(Rc::new(Handles {
             id,
             env: WorkersEnv::new(env),
             sockets: WorkersSockets::new(Rc::clone(&inner)),
-            alarms: WorkersAlarms::new(storage),
+            alarms: WorkersAlarms::new(Rc::clone(&inner)),
             sql: WorkersSql::new(sql, Rc::clone(&inner)),
             inner,
         })))
@@ -358,6 +360,7 @@ impl ObjectState for WorkersState {
             return Err(Error::new(ErrorKind::Invalid, "delete_all cannot run inside a transaction"));
         }
         let deleted = inner.storage.delete_all().map_err(|e| caught(&e))?;
+        inner.alarm_run.touch();
         // Done at the call; what can still fail is the commit, which resets the object as any commit does.
         spawn_local(async move {
             if let Err(exception) = JsFuture::from(deleted).await {

@@ -1,7 +1,10 @@
 //! E1 to E18: the alarm slot, its runs and its retries.
 
-use crate::common::{Rig, START, join};
-use do_core::{ErrorKind, Timestamp};
+use crate::common::{Rig, START, ask, join};
+use do_core::{
+    AlarmScheduler, DurableObject, ErrorKind, Failure, Namespace, ObjectState, Request, Response, Timestamp,
+    reply, tokio::HostState,
+};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -425,6 +428,37 @@ async fn e14_delete_all_empties_the_slot_in_a_run_too() {
         assert_eq!(alarm(&rig, name).await, Value::Null);
     }
     assert_eq!(runs(&rig, "set after").await, [run(1_500, 1_500, 0)], "the handler went with the rest");
+}
+
+/// A class without an alarm handler.
+struct Bare(HostState);
+
+impl DurableObject<HostState> for Bare {
+    fn new(state: HostState) -> Result<Self, Failure> {
+        Ok(Self(state))
+    }
+
+    async fn fetch(&self, _: Request) -> Result<Response, Failure> {
+        let alarms = self.0.alarms();
+        let before = alarms.get().await?;
+        if before.is_none() {
+            alarms.set(self.0.now() + Duration::from_secs(1)).await?;
+        }
+        Ok(reply::json(&before)?)
+    }
+}
+
+#[tokio::test]
+async fn e15_without_a_handler_runs_fail_until_the_alarm_is_dropped() {
+    let rig = Rig::with_class::<Bare>();
+    let stub = rig.namespace("OTHER").named("x").unwrap();
+    assert_eq!(ask(&stub, json!(null)).await.unwrap(), Value::Null);
+    rig.pass(1_000).await;
+    assert_eq!(ask(&stub, json!(null)).await.unwrap(), json!(START + 1_000), "in back-off");
+    rig.pass_in_steps(120_000, 500).await;
+    assert_eq!(ask(&stub, json!(null)).await.unwrap(), json!(START + 1_000), "before the last retry");
+    rig.pass_in_steps(40_000, 500).await;
+    assert_eq!(ask(&stub, json!(null)).await.unwrap(), Value::Null);
 }
 
 #[tokio::test]
