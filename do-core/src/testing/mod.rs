@@ -15,6 +15,7 @@ mod lab;
 mod probe;
 mod route;
 mod run;
+mod socket_steps;
 mod sockets;
 mod step;
 mod tasks;

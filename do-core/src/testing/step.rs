@@ -1,3 +1,4 @@
+use super::socket_steps::SocketStep;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -83,6 +84,8 @@ pub(super) enum Step {
     Close,
     /// Over the bodies of the request and of its answer.
     Body(BodyStep),
+    /// Over sockets, beyond what follows here.
+    Sockets(SocketStep),
     /// A request to another object of the class: waits for the answer.
     Call(String, Vec<Step>),
     /// The same without waiting.

@@ -3,6 +3,7 @@
 mod alarms;
 mod bodies;
 mod closing;
+mod commits;
 mod gates;
 mod hibernation;
 mod identity;
@@ -10,6 +11,7 @@ mod lifecycle;
 mod panics;
 mod sockets;
 mod sql;
+mod wire;
 
 use super::{case::Case, driver::Driver};
 
@@ -20,7 +22,9 @@ pub fn cases<D: Driver>() -> Vec<Case<D>> {
         lifecycle::cases(),
         bodies::cases(),
         gates::cases(),
+        commits::cases(),
         sockets::cases(),
+        wire::cases(),
         closing::cases(),
         hibernation::cases(),
         alarms::cases(),
