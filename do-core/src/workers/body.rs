@@ -116,28 +116,43 @@ fn ended_early(exception: &JsValue) -> Error {
     Error::new(ErrorKind::Transient, format!("the body ended early: {}", caught(exception)))
 }
 
-/// The body as what `new Response` and `new Request` take.
-pub(super) fn into_js(body: Body) -> JsValue {
+/// The body as what `new Response` and `new Request` take. `storage` is that of the object whose code writes it, if
+/// one does.
+pub(super) fn into_js(body: Body, storage: Option<&ext::Storage>) -> JsValue {
     match body.into_raw() {
         Ok(stream) => stream.into(),
         Err(body) => match body.into_complete() {
             Ok(bytes) if bytes.is_empty() => JsValue::NULL,
             Ok(bytes) => Uint8Array::from(&bytes[..]).into(),
-            Err(body) => wasm_streams::ReadableStream::from_stream(Chunks(body)).into_raw().into(),
+            Err(body) => {
+                let chunks = Chunks { body, storage: storage.cloned(), held: None };
+                wasm_streams::ReadableStream::from_stream(chunks).into_raw().into()
+            }
         },
     }
 }
 
 /// The chunks of a body, pulled by the platform as the client takes them. It is dropped when the client leaves, and
 /// with it the guard and the receiver of a channel inside.
-struct Chunks(Body);
+///
+/// The platform holds a response until the writes before it are durable, but not the chunks that follow its head. Here
+/// each of them waits too, and so does the end (rule C4).
+struct Chunks {
+    body: Body,
+    storage: Option<ext::Storage>,
+    held: Option<Held>,
+}
 
-impl Stream for Chunks {
-    type Item = Result<JsValue, JsValue>;
+/// What comes next, and when it may leave.
+struct Held {
+    next: Option<JsValue>,
+    synced: JsFuture,
+}
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+impl Chunks {
+    fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<JsValue, JsValue>>> {
         loop {
-            let Some(frame) = ready!(http_body::Body::poll_frame(Pin::new(&mut self.0), cx)) else {
+            let Some(frame) = ready!(http_body::Body::poll_frame(Pin::new(&mut self.body), cx)) else {
                 return Poll::Ready(None);
             };
             match frame.map(http_body::Frame::into_data) {
@@ -146,5 +161,29 @@ impl Stream for Chunks {
                 Err(error) => return Poll::Ready(Some(Err(thrown(&error)))),
             }
         }
+    }
+}
+
+impl Stream for Chunks {
+    type Item = Result<JsValue, JsValue>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.held.is_none() {
+            let next = match (ready!(self.poll_body(cx)), &self.storage) {
+                (Some(Err(error)), _) => return Poll::Ready(Some(Err(error))),
+                (next, None) => return Poll::Ready(next),
+                (Some(Ok(next)), Some(_)) => Some(next),
+                (None, Some(_)) => None,
+            };
+            let Some(synced) = self.storage.as_ref().map(ext::Storage::sync).transpose()? else {
+                return Poll::Ready(next.map(Ok));
+            };
+            self.held = Some(Held { next, synced: synced.into() });
+        }
+        let Some(held) = &mut self.held else { return Poll::Ready(None) };
+        let synced = ready!(Pin::new(&mut held.synced).poll(cx));
+        let next = self.held.take().and_then(|held| held.next);
+        synced?;
+        Poll::Ready(next.map(Ok))
     }
 }
