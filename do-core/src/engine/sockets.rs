@@ -76,13 +76,12 @@ impl SocketCell {
         self.auto_response_at.get()
     }
 
-    /// D16, D17: closing when one side said so or the peer broke the protocol, closed when both said so or the
-    /// connection is gone.
+    /// D16, D17: closing when one side said so, the peer broke the protocol or the connection is gone; closed when that
+    /// comes after the object's own Close.
     pub(crate) fn ready_state(&self) -> ReadyState {
         match self.state.get() {
             State { told: false, own_close: false, .. } => ReadyState::Open,
-            State { told: false, .. } => ReadyState::Closing,
-            State { lost: true, .. } | State { own_close: true, peer_close: true, .. } => ReadyState::Closed,
+            State { told: true, own_close: true, peer_close, lost, .. } if peer_close || lost => ReadyState::Closed,
             _ => ReadyState::Closing,
         }
     }

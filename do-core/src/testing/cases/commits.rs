@@ -2,9 +2,9 @@
 
 use crate::testing::{
     case::{Case, Fault, Outcome, holds, same},
-    driver::{Client, Driver, Received},
+    driver::{Driver, Received},
     exchange::{Exchange, Piece},
-    lab::{ClientExt, Lab},
+    lab::{ClientExt, Lab, closed},
     route::percent_encoded,
     tasks::both,
 };
@@ -295,5 +295,5 @@ async fn c10_close<D: Driver>(lab: &Lab<D>) -> Outcome {
     client.text("go").await?;
     client.hears_text("first", "1").await?;
     client.hears_text("second", "2").await?;
-    client.hears("third", crate::testing::lab::closed(4_001, "")).await
+    client.hears("third", closed(4_001, "")).await
 }
