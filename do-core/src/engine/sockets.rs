@@ -81,7 +81,9 @@ impl SocketCell {
     pub(crate) fn ready_state(&self) -> ReadyState {
         match self.state.get() {
             State { told: false, own_close: false, .. } => ReadyState::Open,
-            State { told: true, own_close: true, peer_close, lost, .. } if peer_close || lost => ReadyState::Closed,
+            State { told: true, own_close: true, peer_close, lost, .. } if peer_close || lost => {
+                ReadyState::Closed
+            }
             _ => ReadyState::Closing,
         }
     }

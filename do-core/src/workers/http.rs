@@ -106,7 +106,10 @@ pub(super) fn response_in(raw: &web_sys::Response) -> Result<Response, Error> {
 ///
 /// # Errors
 /// [`ErrorKind::Invalid`] for a status or a header that the platform cannot send.
-pub(super) fn response_out(response: Response, storage: Option<&Storage>) -> Result<web_sys::Response, Error> {
+pub(super) fn response_out(
+    response: Response,
+    storage: Option<&Storage>,
+) -> Result<web_sys::Response, Error> {
     let (head, body) = response.into_parts();
     let init = ResponseInit::new();
     init.set_status(head.status.as_u16());

@@ -22,24 +22,18 @@ const SOON: Duration = Duration::from_secs(3);
 
 pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
     vec![
-        Case::new("c1 nothing gets in between storage awaits, however many", |lab| {
-            Box::pin(c1_awaits(lab))
-        }),
+        Case::new("c1 nothing gets in between storage awaits, however many", |lab| Box::pin(c1_awaits(lab))),
         Case::new("c2 a call to another object lets other events in", |lab| Box::pin(c2_call(lab))),
         Case::new("c2 a body that is read lets other events in", |lab| Box::pin(c2_body(lab))),
         Case::new("c2 nothing gets in between the awaits of a gate", |lab| Box::pin(c2_gate(lab))),
         Case::new("c4 what precedes the write leaves although the commit fails", |lab| {
             Box::pin(c4_before(lab))
         }),
-        Case::new("c4 a reply does not leave when the commit before it fails", |lab| {
-            Box::pin(c4_reply(lab))
-        }),
+        Case::new("c4 a reply does not leave when the commit before it fails", |lab| Box::pin(c4_reply(lab))),
         Case::new("c4 a message does not leave when the commit before it fails", |lab| {
             Box::pin(c4_send(lab))
         }),
-        Case::new("c4 a close does not leave when the commit before it fails", |lab| {
-            Box::pin(c4_close(lab))
-        }),
+        Case::new("c4 a close does not leave when the commit before it fails", |lab| Box::pin(c4_close(lab))),
         Case::new("c4 a call does not leave when the commit before it fails", |lab| Box::pin(c4_call(lab))),
         Case::new("c4 a chunk of a body does not leave when the commit before it fails", |lab| {
             Box::pin(c4_chunk(lab))
@@ -70,7 +64,8 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
 }
 
 async fn c1_awaits<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let steps = json!([{"note": "begins"}, "get_alarm", "get_alarm", "delete_alarm", "get_alarm", {"note": "ends"}]);
+    let steps =
+        json!([{"note": "begins"}, "get_alarm", "get_alarm", "delete_alarm", "get_alarm", {"note": "ends"}]);
     lab.many("a", steps, 20).await?;
     let expected: Vec<_> = ["begins", "ends"].into_iter().cycle().take(40).collect();
     same("the order", lab.lines("a").await?, json!(expected))
@@ -194,7 +189,8 @@ async fn c4_end<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn c5_repaired<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let values = lab.run("a", json!([{"sql": BREAK}, {"sql": REPAIR}, {"sql": "SELECT id FROM child"}])).await?;
+    let values =
+        lab.run("a", json!([{"sql": BREAK}, {"sql": REPAIR}, {"sql": "SELECT id FROM child"}])).await?;
     same("what was written", &values[2], json!([99]))
 }
 
@@ -250,7 +246,8 @@ async fn c6_in_flight<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn c6_background<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let before = lab.last("a", json!([{"wait_until": [{"sleep": 10}, {"note": "lost"}, {"sql": BREAK}]}, "instance"]));
+    let before =
+        lab.last("a", json!([{"wait_until": [{"sleep": 10}, {"note": "lost"}, {"sql": BREAK}]}, "instance"]));
     let before = before.await?;
     lab.until("a", json!(["instance"]), SOON, |instance| *instance != before).await?;
     same("what is left", lab.lines("a").await?, json!([]))
@@ -290,8 +287,11 @@ async fn c10_awaits<D: Driver>(lab: &Lab<D>) -> Outcome {
 async fn c10_close<D: Driver>(lab: &Lab<D>) -> Outcome {
     let mut client = lab.open("a", &[]).await?;
     let close = json!({"close_sockets": ["this", [4_001, ""]]});
-    lab.run("a", json!([{"on_message": [{"send": ["this", "1"]}, {"note": "w"}, {"send": ["this", "2"]}, close]}]))
-        .await?;
+    lab.run(
+        "a",
+        json!([{"on_message": [{"send": ["this", "1"]}, {"note": "w"}, {"send": ["this", "2"]}, close]}]),
+    )
+    .await?;
     client.text("go").await?;
     client.hears_text("first", "1").await?;
     client.hears_text("second", "2").await?;

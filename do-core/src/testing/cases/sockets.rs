@@ -48,9 +48,10 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         Case::new("d10 a failing handler leaves socket and object as they are", |lab| {
             Box::pin(d10_failing(lab))
         }),
-        Case::new("d11b what is sent to a peer that does not read is bounded, and the peer closed with 1013", |lab| {
-            Box::pin(d11b_bounded(lab))
-        })
+        Case::new(
+            "d11b what is sent to a peer that does not read is bounded, and the peer closed with 1013",
+            |lab| Box::pin(d11b_bounded(lab)),
+        )
         .differs(&[HostKind::Kit, HostKind::Tokio], "outbox"),
         Case::new("d11b what is sent to a peer that does not read is taken and told", |lab| {
             Box::pin(d11b_buffered(lab))
@@ -107,7 +108,8 @@ async fn d1_again<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn d1_order<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let _client = lab.open("a", &[("tag", "b"), ("tag", "é"), ("tag", "a"), ("tag", "b"), ("tag", "B")]).await?;
+    let _client =
+        lab.open("a", &[("tag", "b"), ("tag", "é"), ("tag", "a"), ("tag", "b"), ("tag", "B")]).await?;
     same("the tags", lab.last("a", json!([{"tags": "all"}])).await?, json!([["b", "é", "a", "B"]]))
 }
 
