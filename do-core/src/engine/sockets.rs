@@ -346,3 +346,24 @@ impl SocketTable {
         (text.as_bytes() == pair.request().as_bytes()).then(|| Message::text(pair.response()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d5_the_table_has_room_for_32_768_sockets_and_again_when_one_leaves() {
+        let table = SocketTable::default();
+        for id in 0..32_768 {
+            table.check_room().unwrap();
+            table.insert(id, ConnId { index: 0, generation: 0 }, Vec::new(), None);
+        }
+        let error = table.check_room().unwrap_err();
+        assert_eq!(
+            (error.kind(), error.to_string().as_str()),
+            (ErrorKind::Limit, "an object can have at most 32768 sockets")
+        );
+        table.remove(7);
+        table.check_room().unwrap();
+    }
+}
