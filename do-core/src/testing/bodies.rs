@@ -5,7 +5,9 @@ use super::{
     run::At,
     step::{BodyStep, Step},
 };
-use crate::{Body, BodySender, Error, ErrorKind, Failure, ObjectState, Response, TrySend};
+use crate::{
+    Body, BodySender, Env, Error, ErrorKind, Failure, Namespace, ObjectState, Response, Stub, TrySend,
+};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde_json::{Value, json};
@@ -91,6 +93,15 @@ impl<S: ObjectState> Inner<S> {
             BodyStep::Pass(name, steps) => {
                 let response = self.call(name, steps)?.await?;
                 web.outgoing.replace(Some(response));
+                Value::Null
+            }
+            BodyStep::Upload(name, steps) => {
+                let (sender, body) = Body::channel(1_000);
+                self.sender.replace(Some(sender));
+                let steps = super::route::percent_encoded(&serde_json::to_string(steps)?);
+                let request = http::Request::post(format!("http://probe/?steps={steps}")).body(body)?;
+                let call = self.state.env().namespace("PROBE")?.named(name.as_str())?.fetch(request);
+                self.state.wait_until(async move { drop(call.await) });
                 Value::Null
             }
             BodyStep::Channel(max) => {

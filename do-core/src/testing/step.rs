@@ -130,6 +130,8 @@ pub(super) enum BodyStep {
     Take(String, Vec<Step>),
     /// Answers with the answer of another object as it is.
     Pass(String, Vec<Step>),
+    /// Calls another object with a body that stays open, and does not wait.
+    Upload(String, Vec<Step>),
     /// Answers with a body that stays open and holds so many bytes.
     Channel(usize),
     /// Notes when the reader of the open body is gone.

@@ -2,7 +2,7 @@
 
 use super::{
     error::{caught, property, thrown},
-    ext,
+    ext, turn,
 };
 use crate::{Body, Error, ErrorKind};
 use bytes::Bytes;
@@ -116,16 +116,15 @@ fn ended_early(exception: &JsValue) -> Error {
     Error::new(ErrorKind::Transient, format!("the body ended early: {}", caught(exception)))
 }
 
-/// The body as what `new Response` and `new Request` take. `storage` is that of the object whose code writes it, if
-/// one does.
-pub(super) fn into_js(body: Body, storage: Option<&ext::Storage>) -> JsValue {
+/// The body as what `new Response` and `new Request` take.
+pub(super) fn into_js(body: Body) -> JsValue {
     match body.into_raw() {
         Ok(stream) => stream.into(),
         Err(body) => match body.into_complete() {
             Ok(bytes) if bytes.is_empty() => JsValue::NULL,
             Ok(bytes) => Uint8Array::from(&bytes[..]).into(),
             Err(body) => {
-                let chunks = Chunks { body, storage: storage.cloned(), held: None };
+                let chunks = Chunks { body, storage: turn::storage(), held: None };
                 wasm_streams::ReadableStream::from_stream(chunks).into_raw().into()
             }
         },
@@ -135,10 +134,11 @@ pub(super) fn into_js(body: Body, storage: Option<&ext::Storage>) -> JsValue {
 /// The chunks of a body, pulled by the platform as the client takes them. It is dropped when the client leaves, and
 /// with it the guard and the receiver of a channel inside.
 ///
-/// The platform holds a response until the writes before it are durable, but not the chunks that follow its head. Here
-/// each of them waits too, and so does the end (rule C4).
+/// The platform holds responses and calls until the writes before them are durable, but not the chunks that follow the
+/// head. Here each of them waits too, and so does the end (rule C4).
 struct Chunks {
     body: Body,
+    /// Of the object that sends it, if one does.
     storage: Option<ext::Storage>,
     held: Option<Held>,
 }

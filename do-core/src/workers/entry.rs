@@ -25,9 +25,9 @@ where
             Err(error) => reply::error(&error),
         };
         // What cannot be sent is the route's fault.
-        let sent = http::response_out(response, None).or_else(|error| {
+        let sent = http::response_out(response).or_else(|error| {
             tracing::error!(%error, "a response of the route cannot be sent");
-            http::response_out(internal_error(), None)
+            http::response_out(internal_error())
         });
         sent.map(JsValue::from).map_err(|error| super::error::thrown(&error))
     }))

@@ -6,7 +6,6 @@
 use super::{
     body::{self, JsBody},
     error::{caught, property},
-    ext::Storage,
 };
 use crate::{Body, Error, ErrorKind, Handshaken, Request, Response, Upgrade, address::complete_uri};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -80,7 +79,7 @@ pub(super) fn request_out(mut request: Request) -> Result<web_sys::Request, Erro
     init.set_redirect(RequestRedirect::Manual);
     init.set_headers(&headers_out(&head.headers)?);
     if head.method != Method::GET && head.method != Method::HEAD {
-        init.set_body(&body::into_js(body, None));
+        init.set_body(&body::into_js(body));
     }
     if let Some(Cf(cf)) = head.extensions.get() {
         set(&init, "cf", cf)?;
@@ -102,19 +101,16 @@ pub(super) fn response_in(raw: &web_sys::Response) -> Result<Response, Error> {
     Ok(response)
 }
 
-/// A response that goes out, of the object with this storage or of the entry.
+/// A response that goes out.
 ///
 /// # Errors
 /// [`ErrorKind::Invalid`] for a status or a header that the platform cannot send.
-pub(super) fn response_out(
-    response: Response,
-    storage: Option<&Storage>,
-) -> Result<web_sys::Response, Error> {
+pub(super) fn response_out(response: Response) -> Result<web_sys::Response, Error> {
     let (head, body) = response.into_parts();
     let init = ResponseInit::new();
     init.set_status(head.status.as_u16());
     init.set_headers(&headers_out(&head.headers)?);
-    let mut body = body::into_js(body, storage);
+    let mut body = body::into_js(body);
     match head.extensions.get::<ClientEnd>() {
         Some(ClientEnd(socket)) => {
             set(&init, "webSocket", socket)?;

@@ -74,10 +74,10 @@ impl<O: DurableObject<WorkersState>> Object<O> {
     }
 
     pub fn fetch(&self, request: web_sys::Request) -> Promise {
-        self.run(|object, state| async move {
+        self.run(|object, _| async move {
             let request = request_in(&request).map_err(|e| thrown(&e))?;
             let response = object.fetch(request).await.map_err(thrown_failure)?;
-            response_out(response, Some(&state.inner().storage)).map(JsValue::from).map_err(|e| thrown(&e))
+            response_out(response).map(JsValue::from).map_err(|e| thrown(&e))
         })
     }
 

@@ -25,6 +25,9 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
 fn of_the_peer<D: Driver>() -> Vec<Case<D>> {
     vec![
         Case::new("d15 a close is told with code and reason", |lab| Box::pin(d15_clean(lab))),
+        Case::new("d15 a close is told after the messages that came before it", |lab| {
+            Box::pin(d15_after_messages(lab))
+        }),
         Case::new("d15 a close without a code is told as 1005", |lab| Box::pin(d15_no_code(lab))),
         Case::new("d15 a lost connection is 1006 and not clean", |lab| Box::pin(d15_lost(lab))),
         Case::new("d15 a loss after the close is no second event", |lab| Box::pin(d15_once(lab))),
@@ -125,6 +128,17 @@ async fn d15_clean<D: Driver>(lab: &Lab<D>) -> Outcome {
         same("events", events(lab, &object).await?, json!([told]))?;
     }
     Ok(())
+}
+
+async fn d15_after_messages<D: Driver>(lab: &Lab<D>) -> Outcome {
+    lab.run("a", json!([{"on_message": [{"sleep": 10}]}])).await?;
+    let mut client = lab.open("a", &[]).await?;
+    for text in ["1", "2", "3"] {
+        client.text(text).await?;
+    }
+    client.close(Some((1_000, ""))).await?;
+    let all = json!([r#": message "1""#, r#": message "2""#, r#": message "3""#, r#": close 1000 "" clean"#]);
+    lab.until("a", json!(["events"]), SOON, |events| *events == all).await.map(drop)
 }
 
 async fn d15_no_code<D: Driver>(lab: &Lab<D>) -> Outcome {

@@ -41,6 +41,9 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         Case::new("c4 the end of a body does not leave when the commit before it fails", |lab| {
             Box::pin(c4_end(lab))
         }),
+        Case::new("c4 a chunk of a call's body does not leave when the commit before it fails", |lab| {
+            Box::pin(c4_upload(lab))
+        }),
         Case::new("c5 a constraint may be broken within a turn as long as it holds at its end", |lab| {
             Box::pin(c5_repaired(lab))
         }),
@@ -186,6 +189,17 @@ async fn c4_chunk<D: Driver>(lab: &Lab<D>) -> Outcome {
 async fn c4_end<D: Driver>(lab: &Lab<D>) -> Outcome {
     let (text, end) = rest_of_body(lab, json!([{"sql": BREAK}, "close"])).await?;
     holds(format!("it ended with {end:?} after {text:?}"), end == Piece::Lost)
+}
+
+async fn c4_upload<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let reads = json!([{"body": "first"}, {"note": "first"}, {"body": "first"}, {"note": "second"}]);
+    let steps = json!([{"body": {"upload": [lab.name("b"), reads]}}, {"body": {"write": "one"}}]);
+    lab.run("a", steps).await?;
+    let first = |lines: &Value| *lines == json!(["first"]);
+    lab.until("b", lines(), SOON, first).await?;
+    lab.thrown("a", json!([{"sql": BREAK}, {"body": {"write": "two"}}])).await?;
+    lab.advance(Duration::from_millis(200)).await?;
+    same("what the other read", lab.lines("b").await?, json!(["first"]))
 }
 
 async fn c5_repaired<D: Driver>(lab: &Lab<D>) -> Outcome {

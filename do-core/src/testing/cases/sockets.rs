@@ -70,6 +70,11 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         Case::new("d28 a new auto-response takes the place of the one before, for all sockets", |lab| {
             Box::pin(d28_replaced(lab))
         }),
+        Case::new("d28 the auto-response answers while a gate is closed", |lab| Box::pin(d28_gate(lab))),
+        Case::new(
+            "d28 after the object's own close the text of the auto-response is neither answered nor told",
+            |lab| Box::pin(d28_closed(lab)),
+        ),
         Case::new("d28 both sides of the auto-response have a limit in bytes", |lab| {
             Box::pin(d28_limits(lab))
         }),
@@ -402,6 +407,32 @@ async fn d28_replaced<D: Driver>(lab: &Lab<D>) -> Outcome {
         client.hears_text("the new one", "nothing").await?;
     }
     Ok(())
+}
+
+async fn d28_gate<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let mut client = pinged(lab).await?;
+    let (gated, answered) =
+        both(lab.run("a", json!([{"gate": [{"sleep": 500}, {"note": "opens"}]}])), async {
+            lab.advance(Duration::from_millis(50)).await?;
+            client.text("ping").await?;
+            client.hears_text("meanwhile", "pong").await?;
+            lab.advance(Duration::from_millis(600)).await
+        })
+        .await;
+    answered.and(gated.map(drop))
+}
+
+async fn d28_closed<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let mut client = pinged(lab).await?;
+    lab.run("a", json!([{"on_message": []}, {"close_sockets": ["all", [4_001, ""]]}])).await?;
+    client.hears("the close", closed(4_001, "")).await?;
+    client.text("ping").await?;
+    client.text("another").await?;
+    let told = |events: &Value| *events == json!([r#": message "another""#]);
+    lab.until("a", json!(["events"]), Duration::from_secs(3), told).await?;
+    let at = lab.last("a", json!([{"auto_responses_at": "all"}])).await?;
+    holds(format!("it came at {at}"), at[0].is_i64())?;
+    lab.silent("an answer", client.receive(), Duration::from_millis(300)).await
 }
 
 async fn d28_limits<D: Driver>(lab: &Lab<D>) -> Outcome {
