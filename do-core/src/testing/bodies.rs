@@ -95,15 +95,7 @@ impl<S: ObjectState> Inner<S> {
                 web.outgoing.replace(Some(response));
                 Value::Null
             }
-            BodyStep::Upload(name, steps) => {
-                let (sender, body) = Body::channel(1_000);
-                self.sender.replace(Some(sender));
-                let steps = super::route::percent_encoded(&serde_json::to_string(steps)?);
-                let request = http::Request::post(format!("http://probe/?steps={steps}")).body(body)?;
-                let call = self.state.env().namespace("PROBE")?.named(name.as_str())?.fetch(request);
-                self.state.wait_until(async move { drop(call.await) });
-                Value::Null
-            }
+            BodyStep::Upload(name, steps) => self.upload(name, steps)?,
             BodyStep::Channel(max) => {
                 let (sender, body) = Body::channel(*max);
                 self.sender.replace(Some(sender));
@@ -152,6 +144,17 @@ impl<S: ObjectState> Inner<S> {
                 )
             }
         })
+    }
+
+    /// Calls another object with the open body, which begins here.
+    fn upload(&self, name: &str, steps: &[Step]) -> Result<Value, Failure> {
+        let (sender, body) = Body::channel(1_000);
+        self.sender.replace(Some(sender));
+        let steps = super::route::percent_encoded(&serde_json::to_string(steps)?);
+        let request = http::Request::post(format!("http://probe/?steps={steps}")).body(body)?;
+        let call = self.state.env().namespace("PROBE")?.named(name)?.fetch(request);
+        self.state.wait_until(async move { drop(call.await) });
+        Ok(Value::Null)
     }
 
     fn sent<T>(&self, of: impl FnOnce(&BodySender) -> T) -> Result<T, Failure> {

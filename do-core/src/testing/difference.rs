@@ -66,6 +66,13 @@ const DIFFERENCES: &[Difference] = &[
         kit: "As tokio.",
     },
     Difference {
+        id: "cut-body",
+        rules: &["B13", "C6"],
+        workerd: "The body of a call between objects that a reset of its sender cuts off looks complete to its reader.",
+        tokio: "Its reader gets an error.",
+        kit: "As tokio.",
+    },
+    Difference {
         id: "kit-wire",
         rules: &["D8", "D11", "D13", "D16"],
         workerd: "Clients send frames, and what rules say about frames can be seen.",

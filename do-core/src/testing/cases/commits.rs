@@ -2,6 +2,7 @@
 
 use crate::testing::{
     case::{Case, Fault, Outcome, holds, same},
+    difference::HostKind,
     driver::{Driver, Received},
     exchange::{Exchange, Piece},
     lab::{ClientExt, Lab, closed},
@@ -53,6 +54,14 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         Case::new("c5 rows and alarm are one commit", |lab| Box::pin(c5_alarm(lab))),
         Case::new("c6 a failed commit makes a new instance", |lab| Box::pin(c6_instance(lab))),
         Case::new("c6 a failed commit fails whoever is in flight", |lab| Box::pin(c6_in_flight(lab))),
+        Case::new("c6 a call's body that a failed commit cuts off is an error for its reader", |lab| {
+            Box::pin(c6_upload(lab, "Reset"))
+        })
+        .differs(&[HostKind::Kit, HostKind::Tokio], "cut-body"),
+        Case::new("c6 a call's body that a failed commit cuts off is complete for its reader", |lab| {
+            Box::pin(c6_upload(lab, "0 bytes"))
+        })
+        .differs(&[HostKind::Workerd], "cut-body"),
         Case::new("c6 a commit that fails behind the answer resets the object too", |lab| {
             Box::pin(c6_background(lab))
         }),
@@ -191,15 +200,25 @@ async fn c4_end<D: Driver>(lab: &Lab<D>) -> Outcome {
     holds(format!("it ended with {end:?} after {text:?}"), end == Piece::Lost)
 }
 
-async fn c4_upload<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let reads = json!([{"body": "first"}, {"note": "first"}, {"body": "first"}, {"note": "second"}]);
+/// What a reader makes of a call's body whose second chunk follows a write that does not commit.
+async fn cut_upload<D: Driver>(lab: &Lab<D>) -> Result<Value, Fault> {
+    let reads = json!([{"body": "first"}, {"note": "first"}, {"body": "note_count"}]);
     let steps = json!([{"body": {"upload": [lab.name("b"), reads]}}, {"body": {"write": "one"}}]);
     lab.run("a", steps).await?;
-    let first = |lines: &Value| *lines == json!(["first"]);
-    lab.until("b", lines(), SOON, first).await?;
+    lab.until("b", lines(), SOON, |lines| *lines == json!(["first"])).await?;
     lab.thrown("a", json!([{"sql": BREAK}, {"body": {"write": "two"}}])).await?;
-    lab.advance(Duration::from_millis(200)).await?;
-    same("what the other read", lab.lines("b").await?, json!(["first"]))
+    let both = |lines: &Value| lines.as_array().is_some_and(|lines| lines.len() == 2);
+    let mut lines = lab.until("b", lines(), SOON, both).await?;
+    Ok(lines[1].take())
+}
+
+async fn c4_upload<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let read = cut_upload(lab).await?;
+    holds(format!("the other read {read}"), read != json!("3 bytes"))
+}
+
+async fn c6_upload<D: Driver>(lab: &Lab<D>, expected: &str) -> Outcome {
+    same("the end of the body", cut_upload(lab).await?, expected)
 }
 
 async fn c5_repaired<D: Driver>(lab: &Lab<D>) -> Outcome {

@@ -209,20 +209,41 @@ async fn d13_asleep<D: Driver>(lab: &Lab<D>) -> Outcome {
     same("constructions", client.steps(json!(["boots"])).await?, json!([2]))
 }
 
-/// Payloads of Close frames that break RFC 6455, and what workerd tells of them and answers.
-const BAD_CLOSES: [(&str, &[u8], &str, Option<(u16, &str)>); 8] = [
-    ("code 999", b"\x03\xE7why", r#"999 "why""#, Some((1_002, ""))),
-    ("code 1004", b"\x03\xECwhy", r#"1004 "why""#, Some((1_002, ""))),
-    ("code 1005", b"\x03\xEDwhy", r#"1005 "why""#, None),
-    ("code 1016", b"\x03\xF8why", r#"1016 "why""#, Some((1_016, "why"))),
-    ("code 2999", b"\x0B\xB7why", r#"2999 "why""#, Some((2_999, "why"))),
-    ("code 5000", b"\x13\x88why", r#"5000 "why""#, Some((1_002, ""))),
-    ("half a code", b"\x03", r#"1005 """#, None),
-    ("a reason that is not UTF-8", b"\x0F\xA1a\xFF", "4001 \"a\u{FFFD}\"", Some((4_001, "a\u{FFFD}"))),
+/// A Close frame that breaks RFC 6455, and what workerd makes of it.
+struct BadClose {
+    what: &'static str,
+    payload: &'static [u8],
+    told: &'static str,
+    answer: Option<(u16, &'static str)>,
+}
+
+const BAD_CLOSES: &[BadClose] = &[
+    bad_close("code 999", b"\x03\xE7why", r#"999 "why""#, Some((1_002, ""))),
+    bad_close("code 1004", b"\x03\xECwhy", r#"1004 "why""#, Some((1_002, ""))),
+    bad_close("code 1005", b"\x03\xEDwhy", r#"1005 "why""#, None),
+    bad_close("code 1016", b"\x03\xF8why", r#"1016 "why""#, Some((1_016, "why"))),
+    bad_close("code 2999", b"\x0B\xB7why", r#"2999 "why""#, Some((2_999, "why"))),
+    bad_close("code 5000", b"\x13\x88why", r#"5000 "why""#, Some((1_002, ""))),
+    bad_close("half a code", b"\x03", r#"1005 """#, None),
+    bad_close(
+        "a reason that is not UTF-8",
+        b"\x0F\xA1a\xFF",
+        "4001 \"a\u{FFFD}\"",
+        Some((4_001, "a\u{FFFD}")),
+    ),
 ];
 
+const fn bad_close(
+    what: &'static str,
+    payload: &'static [u8],
+    told: &'static str,
+    answer: Option<(u16, &'static str)>,
+) -> BadClose {
+    BadClose { what, payload, told, answer }
+}
+
 async fn d15_refused<D: Driver>(lab: &Lab<D>) -> Outcome {
-    for (what, payload, ..) in BAD_CLOSES {
+    for BadClose { what, payload, .. } in BAD_CLOSES {
         let mut client = lab.open(what, &[]).await?;
         client.frame(FIN | CLOSE, payload).await?;
         let code = if what.contains("UTF-8") { 1_007 } else { 1_002 };
@@ -233,7 +254,7 @@ async fn d15_refused<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn d15_taken<D: Driver>(lab: &Lab<D>) -> Outcome {
-    for (what, payload, told, answer) in BAD_CLOSES {
+    for BadClose { what, payload, told, answer } in BAD_CLOSES {
         let mut client = lab.open(what, &[]).await?;
         client.frame(FIN | CLOSE, payload).await?;
         same(what, only_event(lab, what).await?, format!(": close {told} clean"))?;
@@ -244,7 +265,8 @@ async fn d15_taken<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn d16_faults<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let faults: [(&str, &[(u8, &[u8])]); 5] = [
+    type Frames = &'static [(u8, &'static [u8])];
+    let faults: [(&str, Frames); 5] = [
         ("a reserved bit", &[(FIN | RESERVED | TEXT, b"x")]),
         ("a reserved kind", &[(FIN | UNKNOWN, b"x")]),
         ("a fragmented ping", &[(PING, b"x")]),
