@@ -176,10 +176,9 @@ impl Engine {
         let Some(socket) = place.sockets.find(key.socket) else { return };
         let event = match event {
             SocketEvent::Message(message) => {
-                if socket.is_open()
-                    && let Some(answer) = place.sockets.auto_response(&message)
-                {
-                    if socket.has_room(answer.len(), transport) {
+                if let Some(answer) = place.sockets.auto_response(&message) {
+                    // After the object's own Close nothing more is sent, and the text is not the object's either.
+                    if socket.is_open() && socket.has_room(answer.len(), transport) {
                         transport.send(socket.conn(), &answer);
                     }
                     return socket.answered_automatically(shared.clock.now()); // D29: the object sleeps on

@@ -76,13 +76,14 @@ impl SocketCell {
         self.auto_response_at.get()
     }
 
-    /// D16, D17: closing when one side said so or the peer broke the protocol, closed when both said so or the
-    /// connection is gone.
+    /// D16, D17: closing when one side said so, the peer broke the protocol or the connection is gone; closed when that
+    /// comes after the object's own Close.
     pub(crate) fn ready_state(&self) -> ReadyState {
         match self.state.get() {
             State { told: false, own_close: false, .. } => ReadyState::Open,
-            State { told: false, .. } => ReadyState::Closing,
-            State { lost: true, .. } | State { own_close: true, peer_close: true, .. } => ReadyState::Closed,
+            State { told: true, own_close: true, peer_close, lost, .. } if peer_close || lost => {
+                ReadyState::Closed
+            }
             _ => ReadyState::Closing,
         }
     }
@@ -343,5 +344,26 @@ impl SocketTable {
         let pair = self.auto_response.borrow();
         let pair = pair.as_ref()?;
         (text.as_bytes() == pair.request().as_bytes()).then(|| Message::text(pair.response()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d5_the_table_has_room_for_32_768_sockets_and_again_when_one_leaves() {
+        let table = SocketTable::default();
+        for id in 0..32_768 {
+            table.check_room().unwrap();
+            table.insert(id, ConnId { index: 0, generation: 0 }, Vec::new(), None);
+        }
+        let error = table.check_room().unwrap_err();
+        assert_eq!(
+            (error.kind(), error.to_string().as_str()),
+            (ErrorKind::Limit, "an object can have at most 32768 sockets")
+        );
+        table.remove(7);
+        table.check_room().unwrap();
     }
 }

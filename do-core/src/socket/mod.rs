@@ -20,9 +20,9 @@ use serde::{Serialize, de::DeserializeOwned};
 pub enum ReadyState {
     /// Messages pass.
     Open,
-    /// One side sent a Close.
+    /// One side sent a Close; or the connection is gone or broken, and this object had not closed it (rules D16, D17).
     Closing,
-    /// Both sides sent a Close, or the connection is gone.
+    /// This object closed it, and the peer's Close came or the connection is gone.
     Closed,
 }
 

@@ -5,7 +5,9 @@ use super::{
     run::At,
     step::{BodyStep, Step},
 };
-use crate::{Body, BodySender, Error, ErrorKind, Failure, ObjectState, Response, TrySend};
+use crate::{
+    Body, BodySender, Env, Error, ErrorKind, Failure, Namespace, ObjectState, Response, Stub, TrySend,
+};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde_json::{Value, json};
@@ -93,6 +95,7 @@ impl<S: ObjectState> Inner<S> {
                 web.outgoing.replace(Some(response));
                 Value::Null
             }
+            BodyStep::Upload(name, steps) => self.upload(name, steps)?,
             BodyStep::Channel(max) => {
                 let (sender, body) = Body::channel(*max);
                 self.sender.replace(Some(sender));
@@ -141,6 +144,17 @@ impl<S: ObjectState> Inner<S> {
                 )
             }
         })
+    }
+
+    /// Calls another object with the open body, which begins here.
+    fn upload(&self, name: &str, steps: &[Step]) -> Result<Value, Failure> {
+        let (sender, body) = Body::channel(1_000);
+        self.sender.replace(Some(sender));
+        let steps = super::route::percent_encoded(&serde_json::to_string(steps)?);
+        let request = http::Request::post(format!("http://probe/?steps={steps}")).body(body)?;
+        let call = self.state.env().namespace("PROBE")?.named(name)?.fetch(request);
+        self.state.wait_until(async move { drop(call.await) });
+        Ok(Value::Null)
     }
 
     fn sent<T>(&self, of: impl FnOnce(&BodySender) -> T) -> Result<T, Failure> {

@@ -115,6 +115,88 @@ const DIFFERENCES: &[Difference] = &[
         kit: "As tokio.",
     },
     Difference {
+        id: "cut-body",
+        rules: &["B13", "C6"],
+        workerd: "The body of a call between objects that a reset of its sender cuts off looks complete to its reader.",
+        tokio: "Its reader gets an error.",
+        kit: "As tokio.",
+    },
+    Difference {
+        id: "kit-wire",
+        rules: &["D8", "D11", "D13", "D16"],
+        workerd: "Clients send frames, and what rules say about frames can be seen.",
+        tokio: "As workerd.",
+        kit: "It carries whole messages, not frames: what is about frames is not there.",
+    },
+    Difference {
+        id: "many-sockets",
+        rules: &["D5"],
+        workerd: "The limit is the same, but 32,768 connections are more than a suite can open to a process.",
+        tokio: "As workerd.",
+        kit: "A socket costs no descriptor, so that the limit can be reached.",
+    },
+    Difference {
+        id: "dropped-101",
+        rules: &["D6"],
+        workerd: "A socket that was accepted and whose 101 is not returned stays in the lists, open, without a peer.",
+        tokio: "It is lost: its close handler is told 1006.",
+        kit: "As tokio.",
+    },
+    Difference {
+        id: "deflate",
+        rules: &["D7"],
+        workerd: "permessage-deflate is agreed on with a client that offers it.",
+        tokio: "No extension is agreed on.",
+        kit: "There is no handshake.",
+    },
+    Difference {
+        id: "not-utf8",
+        rules: &["D8"],
+        workerd: "Text that is not UTF-8 is delivered with replacement characters.",
+        tokio: "It breaks the protocol (RFC 6455): the error handler runs, and the peer is closed with 1007.",
+        kit: "Texts of its clients are UTF-8.",
+    },
+    Difference {
+        id: "outbox",
+        rules: &["D11b"],
+        workerd: "What a peer does not read is buffered without a bound; `buffered_bytes` tells how much that is, and \
+                  `send` never fails for it.",
+        tokio: "An outbox is bounded. The message that finds it full fails as overloaded, and the peer is closed with 1013.",
+        kit: "As tokio.",
+    },
+    Difference {
+        id: "close-codes",
+        rules: &["D15"],
+        workerd: "A Close frame whose payload RFC 6455 forbids (a code below 1000, 1004 to 1006, 1015 to 2999 or above \
+                  4999, half a code, a reason that is not UTF-8) is a clean close like others. It is answered by the same \
+                  code, or by 1002 where that cannot be sent.",
+        tokio: "It breaks the protocol: the error handler runs, and the peer is closed with 1002, or 1007 for the reason.",
+        kit: "There are no frames.",
+    },
+    Difference {
+        id: "long-control",
+        rules: &["D13", "D16"],
+        workerd: "A ping may be longer than 125 bytes.",
+        tokio: "A control frame of more than 125 bytes breaks the protocol (RFC 6455).",
+        kit: "There are no frames.",
+    },
+    Difference {
+        id: "close-end",
+        rules: &["D16", "D24"],
+        workerd: "After the object's own close and the peer's answer, and after a fault of the peer, TCP ends only when the \
+                  object leaves memory, about 10 s later. After a close that the peer began it ends with the answer.",
+        tokio: "TCP ends as soon as both sides have said Close.",
+        kit: "There is no TCP.",
+    },
+    Difference {
+        id: "close-wait",
+        rules: &["D21", "D24"],
+        workerd: "A peer that does not answer the object's close stays connected, its socket in the lists and closing, until \
+                  it answers or leaves, also while the object is out of memory.",
+        tokio: "It is dropped after 10 s, and the close handler is told 1006.",
+        kit: "As tokio.",
+    },
+    Difference {
         id: "alarm-wall-time",
         rules: &["E7"],
         workerd: "By its source, a run of fifteen minutes has failed. No case shows it, because they would be real.",

@@ -112,7 +112,14 @@ pub trait Client {
     /// The connection is gone.
     async fn close(&mut self, how: Option<(u16, &str)>) -> Outcome;
 
-    /// The next message, Close, or end of the connection.
+    /// Sends one masked frame that begins with this byte (FIN, reserved bits, opcode), whatever rule of the protocol it
+    /// breaks.
+    ///
+    /// # Errors
+    /// The connection is gone, or the host has no wire.
+    async fn frame(&mut self, first: u8, payload: &[u8]) -> Outcome;
+
+    /// The next message, Pong, Close, or end of the connection.
     ///
     /// # Errors
     /// Nothing came within the driver's time limit, which is real time and shorter than the 10 s after which a
@@ -128,6 +135,8 @@ pub trait Client {
 pub enum Received {
     /// A message.
     Message(Message),
+    /// A Pong with its payload, where there is a wire.
+    Pong(Vec<u8>),
     /// A Close frame, with a code and a reason or empty.
     Close(Option<(u16, String)>),
     /// The connection ended.

@@ -21,6 +21,7 @@ mod probe;
 mod route;
 mod rules;
 mod run;
+mod socket_steps;
 mod sockets;
 mod step;
 mod tasks;

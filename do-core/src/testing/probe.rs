@@ -18,13 +18,17 @@ use std::{
 /// Most bytes of a request's steps, and of the answers of calls.
 pub(super) const MOST: usize = 1 << 20;
 
+/// Most bytes of a message that are told in full.
+const SHOWN: usize = 1_000;
+
 /// The object under test: each request brings the steps that it runs, and what each step gave is the answer.
 ///
 /// Steps that use the body of their request are in its query instead, as `steps`.
 ///
 /// A request for a WebSocket is accepted with what its query says: any number of `tag`, `attach` (a text),
-/// `protocol`, and `steps` to run with the new socket at hand. A message that is a JSON array is steps too, and
-/// what they gave is sent back; any other one, like alarms, closes and constructions, runs the steps that were
+/// `protocol`, `steps` to run with the new socket at hand, and what else becomes of it: `then=drop`, its 101 is not
+/// returned; `then=again`, it is accepted twice. A message that is a JSON array is steps too, and
+/// what they gave is sent back; any other one, like alarms, closes, faults and constructions, runs the steps that were
 /// kept for it. What happened is kept in SQL, so that it can be asked for after the instance is gone.
 pub struct Probe<S: ObjectState>(Rc<Inner<S>>);
 
@@ -78,8 +82,10 @@ pub(super) fn make_tables<S: ObjectState>(state: &S) -> Result<(), Error> {
     Ok(())
 }
 
+/// The message as events tell it; of a long one only its length.
 fn shown(message: &Message) -> String {
     match message {
+        long if long.len() > SHOWN => format!("message of {} bytes", long.len()),
         Message::Text(text) => format!("message {:?}", text.as_str()),
         Message::Binary(bytes) => format!("message {:?}", &**bytes),
     }
@@ -157,7 +163,9 @@ impl<S: ObjectState> DurableObject<S> for Probe<S> {
     }
 
     async fn websocket_error(&self, socket: SocketOf<S>, error: Error) -> Result<(), Failure> {
-        Ok(self.0.record(&socket, &format!("error {error}"))?)
+        self.0.record(&socket, &format!("error {:?}: {error}", error.kind()))?;
+        self.0.steps(self.0.kept("error")?, At::socket(socket)).await?;
+        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Accept, AutoResponse, CloseCode, CloseFrame, Error, ErrorKind, Failure, ObjectState, Request, Response,
-    Socket, SocketOf, SocketRegistry, Tag,
+    Socket, SocketOf, SocketRegistry, Tag, reply,
 };
 use serde_json::{Value, json};
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use std::rc::Rc;
 impl<S: ObjectState> Inner<S> {
     /// Accepts a WebSocket with what the query of its request says.
     pub(super) async fn accept(self: &Rc<Self>, request: &Request) -> Result<Response, Failure> {
-        let (mut with, mut steps) = (Accept::new(), Vec::new());
+        let (mut with, mut steps, mut then) = (Accept::new(), Vec::new(), String::new());
         let query = request.uri().query().unwrap_or_default();
         for (key, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
             let value = percent_decoded(value)?;
@@ -28,15 +28,23 @@ impl<S: ObjectState> Inner<S> {
                     steps = serde_json::from_str(&value)?;
                     with
                 }
+                "then" => {
+                    then = value;
+                    with
+                }
                 _ => return Err(Error::new(ErrorKind::Invalid, format!("unknown key {key:?}")).into()),
             };
         }
         let (response, socket) = self.state.sockets().accept(request, with)?;
         self.steps(steps, At::socket(socket)).await?;
-        Ok(response)
+        match then.as_str() {
+            "drop" => Ok(reply::json(&Value::Null)?),
+            "again" => Ok(self.state.sockets().accept(request, Accept::new())?.0),
+            _ => Ok(response),
+        }
     }
 
-    fn who(&self, who: &Who, at: &At<S>) -> Result<Vec<SocketOf<S>>, Failure> {
+    pub(super) fn who(&self, who: &Who, at: &At<S>) -> Result<Vec<SocketOf<S>>, Failure> {
         let sockets = self.state.sockets();
         let this = || {
             let none = || Error::new(ErrorKind::Invalid, "no socket is at hand");
@@ -113,6 +121,7 @@ impl<S: ObjectState> Inner<S> {
             Step::AutoResponsesAt(who) => {
                 self.list(who, at, |socket| Ok(json!(socket.auto_response_at())))?
             }
+            Step::Sockets(step) => self.more_of_sockets(step, at)?,
             _ => return Ok(None),
         }))
     }

@@ -1,5 +1,6 @@
 use super::alarms::AlarmStep;
 use super::life::LifeStep;
+use super::socket_steps::SocketStep;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -90,6 +91,8 @@ pub(super) enum Step {
     Body(BodyStep),
     /// Over ids, stubs and the instance.
     Life(LifeStep),
+    /// Over sockets, beyond what follows here.
+    Sockets(SocketStep),
     /// A request to another object of the class: waits for the answer.
     Call(String, Vec<Step>),
     /// The same without waiting.
@@ -134,6 +137,8 @@ pub(super) enum BodyStep {
     Take(String, Vec<Step>),
     /// Answers with the answer of another object as it is.
     Pass(String, Vec<Step>),
+    /// Calls another object with a body that stays open, and does not wait.
+    Upload(String, Vec<Step>),
     /// Answers with a body that stays open and holds so many bytes.
     Channel(usize),
     /// Notes when the reader of the open body is gone.

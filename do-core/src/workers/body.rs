@@ -2,7 +2,7 @@
 
 use super::{
     error::{caught, property, thrown},
-    ext,
+    ext, turn,
 };
 use crate::{Body, Error, ErrorKind};
 use bytes::Bytes;
@@ -158,21 +158,36 @@ pub(super) fn into_js(body: Body) -> JsValue {
         Err(body) => match body.into_complete() {
             Ok(bytes) if bytes.is_empty() => JsValue::NULL,
             Ok(bytes) => Uint8Array::from(&bytes[..]).into(),
-            Err(body) => wasm_streams::ReadableStream::from_stream(Chunks(body)).into_raw().into(),
+            Err(body) => {
+                let chunks = Chunks { body, storage: turn::storage(), held: None };
+                wasm_streams::ReadableStream::from_stream(chunks).into_raw().into()
+            }
         },
     }
 }
 
 /// The chunks of a body, pulled by the platform as the client takes them. It is dropped when the client leaves, and
 /// with it the guard and the receiver of a channel inside.
-struct Chunks(Body);
+///
+/// The platform holds responses and calls until the writes before them are durable, but not the chunks that follow the
+/// head. Here each of them waits too, and so does the end (rule C4).
+struct Chunks {
+    body: Body,
+    /// Of the object that sends it, if one does.
+    storage: Option<ext::Storage>,
+    held: Option<Held>,
+}
 
-impl Stream for Chunks {
-    type Item = Result<JsValue, JsValue>;
+/// What comes next, and when it may leave.
+struct Held {
+    next: Option<JsValue>,
+    synced: JsFuture,
+}
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+impl Chunks {
+    fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<JsValue, JsValue>>> {
         loop {
-            let Some(frame) = ready!(http_body::Body::poll_frame(Pin::new(&mut self.0), cx)) else {
+            let Some(frame) = ready!(http_body::Body::poll_frame(Pin::new(&mut self.body), cx)) else {
                 return Poll::Ready(None);
             };
             match frame.map(http_body::Frame::into_data) {
@@ -181,5 +196,29 @@ impl Stream for Chunks {
                 Err(error) => return Poll::Ready(Some(Err(thrown(&error)))),
             }
         }
+    }
+}
+
+impl Stream for Chunks {
+    type Item = Result<JsValue, JsValue>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.held.is_none() {
+            let next = match (ready!(self.poll_body(cx)), &self.storage) {
+                (Some(Err(error)), _) => return Poll::Ready(Some(Err(error))),
+                (next, None) => return Poll::Ready(next),
+                (Some(Ok(next)), Some(_)) => Some(next),
+                (None, Some(_)) => None,
+            };
+            let Some(synced) = self.storage.as_ref().map(ext::Storage::sync).transpose()? else {
+                return Poll::Ready(next.map(Ok));
+            };
+            self.held = Some(Held { next, synced: synced.into() });
+        }
+        let Some(held) = &mut self.held else { return Poll::Ready(None) };
+        let synced = ready!(Pin::new(&mut held.synced).poll(cx));
+        let next = self.held.take().and_then(|held| held.next);
+        synced?;
+        Poll::Ready(next.map(Ok))
     }
 }

@@ -2,8 +2,9 @@
 
 use super::{
     console,
-    error::{caught, thrown, thrown_failure},
+    error::{thrown, thrown_failure},
     http::{request_in, response_out},
+    sockets::fault_of_peer,
     state::WorkersState,
     turn,
 };
@@ -134,7 +135,7 @@ impl<O: DurableObject<WorkersState>> Object<O> {
     }
 
     pub fn websocket_error(&self, socket: WebSocket, error: &JsValue) -> Promise {
-        let error = caught(error);
+        let error = fault_of_peer(error);
         self.run(|object, state| async move {
             let socket = state.sockets().handle(socket);
             done(object.websocket_error(socket, error).await)

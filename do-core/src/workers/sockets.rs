@@ -99,6 +99,19 @@ fn refused(exception: &JsValue) -> Error {
     error
 }
 
+/// What the peer did wrong, of which the platform tells in the text alone: of the same kind as on the native host.
+pub(super) fn fault_of_peer(exception: &JsValue) -> Error {
+    let error = caught(exception);
+    let text = error.to_string();
+    match text.strip_prefix("WebSocket protocol error") {
+        Some(rest) => {
+            let described = rest.split_once("protocolError.description = ");
+            Error::new(ErrorKind::Invalid, described.map_or(text.as_str(), |(_, description)| description))
+        }
+        None => error,
+    }
+}
+
 /// The [`Socket`] of a Worker's object.
 ///
 /// The platform buffers without bound what a peer does not read: [`buffered_bytes`](Socket::buffered_bytes) tells

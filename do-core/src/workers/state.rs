@@ -227,7 +227,7 @@ impl WorkersState {
     /// Runs the constructor of the object.
     pub(super) fn construct<T>(&self, new: impl FnOnce() -> T) -> T {
         let inner = &self.0.inner;
-        inner.begin_turn();
+        let _turn = turn::enter(inner);
         inner.constructing.set(true);
         let made = new();
         inner.constructing.set(false);

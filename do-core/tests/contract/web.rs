@@ -74,6 +74,7 @@ pub(crate) struct Socket {
 const TEXT: u8 = 0x81;
 const BINARY: u8 = 0x82;
 const CLOSE: u8 = 0x88;
+const PONG: u8 = 0x8A;
 
 impl Socket {
     pub(crate) async fn open(address: SocketAddr, path: &str) -> Result<Opened<Self>, Fault> {
@@ -119,7 +120,7 @@ impl Socket {
         Ok(Opened::Refused(status, body))
     }
 
-    async fn frame(&mut self, first: u8, payload: &[u8]) -> Outcome {
+    async fn write(&mut self, first: u8, payload: &[u8]) -> Outcome {
         let mut frame = vec![first];
         match u16::try_from(payload.len()) {
             Ok(short @ 0..=125) => frame.push(0x80 | short.to_be_bytes()[1]),
@@ -158,6 +159,7 @@ impl Socket {
                 Received::Message(Message::Text(text.ok_or_else(|| Fault::new("text that is not UTF-8"))?))
             }
             BINARY => Received::Message(payload.into()),
+            PONG => Received::Pong(payload),
             CLOSE => Received::Close(match payload.split_at_checked(2) {
                 None => None,
                 Some((code, reason)) => {
@@ -192,12 +194,16 @@ impl Client for Socket {
 
     async fn send(&mut self, message: Message) -> Outcome {
         let first = if message.as_text().is_some() { TEXT } else { BINARY };
-        self.frame(first, message.as_bytes()).await
+        self.write(first, message.as_bytes()).await
     }
 
     async fn close(&mut self, how: Option<(u16, &str)>) -> Outcome {
         let payload = how.map(|(code, reason)| [&code.to_be_bytes(), reason.as_bytes()].concat());
-        self.frame(CLOSE, &payload.unwrap_or_default()).await
+        self.write(CLOSE, &payload.unwrap_or_default()).await
+    }
+
+    async fn frame(&mut self, first: u8, payload: &[u8]) -> Outcome {
+        self.write(first, payload).await
     }
 
     async fn receive(&mut self) -> Result<Received, Fault> {

@@ -128,9 +128,9 @@ async fn d17_d18_what_the_close_handler_sees_when_the_object_began() {
 async fn d17_d18_what_the_close_handler_sees_after_a_loss() {
     let mut rig = Rig::start::<Sees>().await;
     drop(rig.raw("a?tag=t&attach=ada").await);
-    rig.expect(["new", LOST, r#"Closed ada ["t"] listed=true tagged=true all=1 others=0"#, "Ok(())"]).await;
+    rig.expect(["new", LOST, r#"Closing ada ["t"] listed=true tagged=true all=1 others=0"#, "Ok(())"]).await;
     rig.pass(1).await;
-    rig.expect([r#"Closed ada ["t"] listed=false tagged=false all=0 others=0"#]).await;
+    rig.expect([r#"Closing ada ["t"] listed=false tagged=false all=0 others=0"#]).await;
 }
 
 #[tokio::test]
@@ -156,7 +156,7 @@ async fn d19_the_same_when_the_close_wakes_an_evicted_object() {
     rig.expect(["new"]).await;
     rig.evict("b").await;
     drop(raw);
-    rig.expect(["new", LOST, r#"Closed ada ["t"] listed=true tagged=true all=1 others=0"#]).await;
+    rig.expect(["new", LOST, r#"Closing ada ["t"] listed=true tagged=true all=1 others=0"#]).await;
 }
 
 /// Closes as the query of the path says.

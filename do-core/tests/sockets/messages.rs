@@ -66,7 +66,7 @@ async fn d8_d16_text_that_is_no_utf8_is_1007_and_an_error_without_a_close() {
     ])
     .await;
     rig.pass(30).await;
-    rig.expect(["Closed 0"]).await;
+    rig.expect(["Closing 0"]).await;
     rig.nothing_logged();
 }
 

@@ -3,6 +3,7 @@
 mod alarms;
 mod bodies;
 mod closing;
+mod commits;
 mod deploy;
 mod failures;
 mod gated;
@@ -15,6 +16,7 @@ mod resets;
 mod sockets;
 mod sql;
 mod told;
+mod wire;
 
 use super::{case::Case, driver::Driver};
 
@@ -28,7 +30,9 @@ pub fn cases<D: Driver>() -> Vec<Case<D>> {
         resets::cases(),
         bodies::cases(),
         gates::cases(),
+        commits::cases(),
         sockets::cases(),
+        wire::cases(),
         closing::cases(),
         hibernation::cases(),
         alarms::cases(),
