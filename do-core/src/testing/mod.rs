@@ -16,6 +16,7 @@ mod probe;
 mod route;
 mod run;
 mod sockets;
+mod sql;
 mod step;
 mod tasks;
 mod thrown;

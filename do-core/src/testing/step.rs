@@ -1,3 +1,4 @@
+use super::sql::SqlStep;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -83,6 +84,8 @@ pub(super) enum Step {
     Close,
     /// Over the bodies of the request and of its answer.
     Body(BodyStep),
+    /// Over the database.
+    Db(SqlStep),
     /// A request to another object of the class: waits for the answer.
     Call(String, Vec<Step>),
     /// The same without waiting.
