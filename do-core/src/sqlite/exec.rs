@@ -8,7 +8,10 @@ use super::{
 use crate::{
     Error, ErrorKind, Row, Rows, Value, limits,
     sql::{
-        rules::{TRANSACTION_REFUSED, check_text, kept_bytes, too_large_result, wrong_parameters},
+        rules::{
+            PARAMETERS_BEFORE_LAST, TRANSACTION_REFUSED, check_text, kept_bytes, too_large_result,
+            wrong_parameters,
+        },
         statements::split_first,
     },
 };
@@ -74,9 +77,7 @@ impl Database {
     fn run_leading(&self, conn: &Connection, piece: &Piece<'_>) -> Result<(), Error> {
         let (mut statement, notes) = self.prepare(piece, || conn.prepare(piece.sql))?;
         if statement.parameter_count() != 0 {
-            let message = "When executing multiple SQL statements in a single call, only the last statement can \
-                           have parameters.";
-            return Err(Error::new(ErrorKind::Invalid, message));
+            return Err(Error::new(ErrorKind::Invalid, PARAMETERS_BEFORE_LAST));
         }
         self.run_prepared(conn, &mut statement, notes, Sink::Drop).map(drop)
     }

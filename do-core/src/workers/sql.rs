@@ -8,8 +8,11 @@ use super::{
 use crate::{
     Error, ErrorKind, Failure, Params, Row, Rows, SqlStorage, Value, limits,
     sql::{
-        rules::{TRANSACTION_REFUSED, check_text, kept_bytes, too_large_result, wrong_parameters},
-        statements::without_trailing_blanks,
+        rules::{
+            PARAMETERS_BEFORE_LAST, TRANSACTION_REFUSED, check_text, kept_bytes, too_large_result,
+            wrong_parameters,
+        },
+        statements::{split_first, without_trailing_blanks},
     },
 };
 use js_sys::{Array, ArrayBuffer, Uint8Array};
@@ -47,9 +50,28 @@ impl WorkersSql {
     ) -> Result<(Vec<String>, Cursor), Error> {
         check_text(text)?;
         params.iter().try_for_each(Value::check_bind)?;
+        let mut last = text;
+        loop {
+            let (first, rest) = split_first(last);
+            if rest.is_empty() {
+                break;
+            }
+            self.run_one(first, Vec::new(), true, &mut |_, _| Ok(ControlFlow::Continue(())))?;
+            last = rest;
+        }
+        self.run_one(without_trailing_blanks(last), params, false, each)
+    }
+
+    fn run_one(
+        &self,
+        text: &str,
+        params: Vec<Value>,
+        leads: bool,
+        each: &mut Each<'_>,
+    ) -> Result<(Vec<String>, Cursor), Error> {
         let given = params.len();
         let params: Array = params.into_iter().map(bind).collect();
-        let cursor = self.raw.exec(without_trailing_blanks(text), &params).map_err(|e| refused(&e, given))?;
+        let cursor = self.raw.exec(text, &params).map_err(|e| refused(&e, given, leads))?;
         let columns = cursor.column_names().map_err(|e| caught_sql(&e))?;
         let columns: Vec<String> = columns.iter().map(|name| name.as_string().unwrap_or_default()).collect();
         if columns.is_empty() {
@@ -166,11 +188,14 @@ fn rows_of(cursor: &Cursor, columns: &[String], each: &mut Each<'_>) -> Result<C
 }
 
 /// An exception of running a text, with what every host says where the platform speaks of its JavaScript interface.
-fn refused(exception: &JsValue, given: usize) -> Error {
+fn refused(exception: &JsValue, given: usize, leads: bool) -> Error {
     let error = caught_sql(exception);
     let message = error.to_string();
     if message.starts_with("Wrong number of parameter bindings") {
-        return wrong_parameters(given);
+        return match leads {
+            true => Error::new(ErrorKind::Invalid, PARAMETERS_BEFORE_LAST),
+            false => wrong_parameters(given),
+        };
     }
     if message.starts_with("To execute a transaction, please use") {
         return Error::new(ErrorKind::Invalid, TRANSACTION_REFUSED);

@@ -93,7 +93,6 @@ const COMMENTS: &[Said] = &[
     ("-- first\nSELECT 1", "[[1]]"),
     ("/* first */ SELECT /* second */ 1", "[[1]]"),
     ("  \t\n SELECT 1 ; ", "[[1]]"),
-    ("SELECT 1;;;", "[[1]]"),
     ("; SELECT 1", "[[1]]"),
     ("SELECT 1; ; SELECT 2", "[[2]]"),
 ];
@@ -104,6 +103,7 @@ const NOTHING: &[Said] = &[
     (";", "SQL code did not contain a statement."),
     (" ; ; ", "SQL code did not contain a statement."),
     ("-- only words", "SQL code did not contain a statement."),
+    ("SELECT 1;;", "SQL code did not contain a statement."),
     ("/* only words */ ;", "SQL code did not contain a statement."),
 ];
 
