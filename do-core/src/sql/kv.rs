@@ -105,7 +105,7 @@ impl<Q: SqlStorage> KeyValue<Q> {
     /// [`ErrorKind::Limit`] for a key or a value that is too large and [`ErrorKind::Invalid`] for a value that cannot
     /// be JSON, both naming the key; as [`SqlStorage::exec`]. Nothing is stored then.
     pub fn put<T: Serialize + ?Sized>(&self, key: &str, value: &T) -> Result<(), Error> {
-        let value = self.encoded(key, value)?;
+        let value = Self::encoded(key, value)?;
         self.write(&self.upsert(), &[key.into(), value.into()]).map(drop)
     }
 
@@ -120,7 +120,7 @@ impl<Q: SqlStorage> KeyValue<Q> {
         let mut encoded = Vec::new();
         for (key, value) in entries {
             let key = key.as_ref();
-            encoded.push([Value::from(key), self.encoded(key, &value)?.into()]);
+            encoded.push([Value::from(key), Self::encoded(key, &value)?.into()]);
             self.check_count(encoded.len())?;
         }
         let all = || {
@@ -168,7 +168,7 @@ impl<Q: SqlStorage> KeyValue<Q> {
         )
     }
 
-    fn encoded<T: Serialize + ?Sized>(&self, key: &str, value: &T) -> Result<String, Error> {
+    fn encoded<T: Serialize + ?Sized>(key: &str, value: &T) -> Result<String, Error> {
         if key.len() > Self::KEY_BYTES {
             let start: String = key.chars().take(32).collect();
             let message =

@@ -3,13 +3,16 @@
 //! Most cases are tables of statements with what they give, in one object and in order. Both hosts are held to the
 //! same text: what stands there is what workerd answers.
 
+mod bindings;
 mod errors;
 mod features;
+mod functions;
 mod kv;
 mod limits;
 mod permissions;
 mod pragmas;
 mod stepping;
+mod strict;
 mod transactions;
 mod typed;
 mod values;
@@ -24,10 +27,13 @@ use serde_json::{Value, json};
 pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
     let areas = [
         values::cases(),
+        strict::cases(),
+        bindings::cases(),
         stepping::cases(),
         errors::cases(),
         permissions::cases(),
         features::cases(),
+        functions::cases(),
         pragmas::cases(),
         limits::cases(),
         transactions::cases(),
@@ -101,6 +107,7 @@ fn rows(sql: &str) -> Value {
 }
 
 /// The steps, whose error is a value, also inside a transaction.
+#[allow(clippy::needless_pass_by_value)] // so that `json!` can stand in the call
 fn tried(steps: Value) -> Value {
     json!({"db": {"try": steps}})
 }
