@@ -3,6 +3,8 @@
 use super::{Said, said};
 use crate::testing::{case::Case, driver::Driver};
 
+const THREE: &str = "CREATE TABLE t (a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES (1, 2), (2, 3), (3, 4)";
+
 pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
     vec![
         Case::new("f12 ANALYZE keeps statistics", |lab| {
@@ -19,13 +21,7 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
                 REINDEX,
             ))
         }),
-        Case::new("f12 EXPLAIN runs nothing", |lab| {
-            Box::pin(said(
-                lab,
-                "CREATE TABLE t (a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES (1, 2), (2, 3), (3, 4)",
-                EXPLAIN,
-            ))
-        }),
+        Case::new("f12 EXPLAIN runs nothing", |lab| Box::pin(said(lab, THREE, EXPLAIN))),
         Case::new("f12 triggers run", |lab| {
             Box::pin(said(
                 lab,
@@ -41,27 +37,9 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
             ))
         }),
         Case::new("f12 common table expressions recur", |lab| Box::pin(said(lab, "", RECURSION))),
-        Case::new("f12 window functions work", |lab| {
-            Box::pin(said(
-                lab,
-                "CREATE TABLE t (a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES (1, 2), (2, 3), (3, 4)",
-                WINDOWS,
-            ))
-        }),
-        Case::new("f12 upsert works", |lab| {
-            Box::pin(said(
-                lab,
-                "CREATE TABLE t (a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES (1, 2), (2, 3), (3, 4)",
-                UPSERT,
-            ))
-        }),
-        Case::new("f12 RETURNING gives what was written", |lab| {
-            Box::pin(said(
-                lab,
-                "CREATE TABLE t (a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES (1, 2), (2, 3), (3, 4)",
-                RETURNING,
-            ))
-        }),
+        Case::new("f12 window functions work", |lab| Box::pin(said(lab, THREE, WINDOWS))),
+        Case::new("f12 upsert works", |lab| Box::pin(said(lab, THREE, UPSERT))),
+        Case::new("f12 RETURNING gives what was written", |lab| Box::pin(said(lab, THREE, RETURNING))),
         Case::new("f12 generated columns, partial indexes and indexes on expressions work", |lab| {
             Box::pin(said(
                 lab,
@@ -92,13 +70,7 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         Case::new("f12 constraints of a table cannot be altered", |lab| {
             Box::pin(said(lab, "CREATE TABLE t (a)", CONSTRAINTS))
         }),
-        Case::new("f12 columns and names of a table can be altered", |lab| {
-            Box::pin(said(
-                lab,
-                "CREATE TABLE t (a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES (1, 2), (2, 3), (3, 4)",
-                ALTER,
-            ))
-        }),
+        Case::new("f12 columns and names of a table can be altered", |lab| Box::pin(said(lab, THREE, ALTER))),
     ]
 }
 

@@ -3,22 +3,12 @@
 use super::{Said, said};
 use crate::testing::{case::Case, driver::Driver};
 
+const THREE: &str = "CREATE TABLE t (a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES (1, 2), (2, 3), (3, 4)";
+
 pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
     vec![
-        Case::new("f12 JSON is read and written", |lab| {
-            Box::pin(said(
-                lab,
-                "CREATE TABLE t (a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES (1, 2), (2, 3), (3, 4)",
-                JSON,
-            ))
-        }),
-        Case::new("f12 JSONB is read and written", |lab| {
-            Box::pin(said(
-                lab,
-                "CREATE TABLE t (a INTEGER PRIMARY KEY, b); INSERT INTO t VALUES (1, 2), (2, 3), (3, 4)",
-                JSONB,
-            ))
-        }),
+        Case::new("f12 JSON is read and written", |lab| Box::pin(said(lab, THREE, JSON))),
+        Case::new("f12 JSONB is read and written", |lab| Box::pin(said(lab, THREE, JSONB))),
         Case::new("f12 date functions work", |lab| Box::pin(said(lab, "", DATES))),
         Case::new("f12 text functions work", |lab| Box::pin(said(lab, "", TEXTS))),
         Case::new("f12 plain functions work", |lab| Box::pin(said(lab, "", FUNCTIONS))),
