@@ -19,6 +19,9 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         Case::new("f2 booleans bind as 0 and 1", |lab| {
             Box::pin(table(lab, "CREATE TABLE t (v BOOLEAN)", BOOLEANS))
         }),
+        Case::new("f3 integers beyond 2^53-1 are refused and store nothing", |lab| {
+            Box::pin(bound(lab, "CREATE TABLE t (i INTEGER)", INSERT, REFUSED))
+        }),
         Case::new("f3 integers beyond 2^53-1 are read as the nearest double", |lab| {
             Box::pin(table(lab, "", BEYOND))
         }),
@@ -206,4 +209,28 @@ const NAMES: &[Row] = &[
     ("SELECT $a::b", "[4]", "[[4]]"),
     ("SELECT :a", "[]", "Wrong number of parameter bindings for SQL query: 0 were given."),
     ("SELECT @", "[1]", r#"unrecognized token: "@" at offset 7: SQLITE_ERROR"#),
+];
+
+const INSERT: &str =
+    "INSERT INTO t VALUES (?1) RETURNING i, typeof(i), CAST(i AS TEXT), (SELECT count(*) FROM t)";
+
+const REFUSED: &[Bound] = &[
+    ("[9007199254740991]", r#"[[9007199254740991, "integer", "9007199254740991", 1]]"#),
+    (
+        "[9007199254740992]",
+        "the integer 9007199254740992 is beyond ±(2^53-1), which SQL cannot hold exactly on every host",
+    ),
+    (
+        "[-9007199254740992]",
+        "the integer -9007199254740992 is beyond ±(2^53-1), which SQL cannot hold exactly on every host",
+    ),
+    (
+        "[9223372036854775807]",
+        "the integer 9223372036854775807 is beyond ±(2^53-1), which SQL cannot hold exactly on every host",
+    ),
+    (
+        "[-9223372036854775808]",
+        "the integer -9223372036854775808 is beyond ±(2^53-1), which SQL cannot hold exactly on every host",
+    ),
+    ("[-9007199254740991]", r#"[[-9007199254740991, "integer", "-9007199254740991", 2]]"#),
 ];
