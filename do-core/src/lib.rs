@@ -104,7 +104,7 @@ pub use socket::{
     Accept, AutoResponse, Close, CloseCode, CloseFrame, Message, ReadyState, Socket, SocketRegistry, Text,
     Upgrade, offers_protocol,
 };
-pub use sql::{FromValue, Params, Row, Rows, SqlExt, SqlStorage, Value};
+pub use sql::{FromValue, KeyValue, Keys, Params, Row, Rows, SqlExt, SqlStorage, Value};
 pub use state::ObjectState;
 pub use stub::{Namespace, Stub};
 pub use timestamp::Timestamp;

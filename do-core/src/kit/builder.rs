@@ -63,6 +63,12 @@ impl Builder {
         self
     }
 
+    /// As [`tokio::Builder::background`].
+    pub fn background(mut self, most: Duration) -> Self {
+        self.host = self.host.background(most);
+        self
+    }
+
     /// As [`tokio::Builder::message_bytes`].
     pub fn message_bytes(mut self, bytes: usize) -> Self {
         self.host = self.host.message_bytes(bytes);

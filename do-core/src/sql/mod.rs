@@ -1,5 +1,7 @@
 //! SQL inside an object: synchronous on every host, one database per object.
 
+mod keys;
+mod kv;
 mod params;
 mod row;
 #[cfg(any(
@@ -15,6 +17,8 @@ pub(crate) mod statements;
 mod typed;
 mod value;
 
+pub use keys::Keys;
+pub use kv::KeyValue;
 pub use params::Params;
 pub use row::{Row, Rows};
 pub use value::{FromValue, Value};
@@ -37,8 +41,12 @@ pub trait SqlStorage: Clone + 'static {
     /// parameters that do not match (rule F5), [`ErrorKind::Limit`], [`ErrorKind::NotInEvent`].
     fn exec(&self, sql: &str, params: impl Params) -> Result<Rows, Error>;
 
-    /// Runs a statement and gives each row to `each`, without holding more than one in memory. `each` stops it
-    /// with [`ControlFlow::Break`]. The object's database must not be written meanwhile.
+    /// Runs a statement and gives each row to `each`, which stops it with [`ControlFlow::Break`]. Memory holds the row
+    /// at hand and the next one, so that an error while stepping comes before the last row that was read (rule F8);
+    /// of a statement that writes it holds all, and everything is written before the first (rule F7).
+    ///
+    /// `each` may write (rule F9). Whether rows that it adds behind the next one are given depends on the statement; a
+    /// table that is being read cannot be dropped, and the database cannot be emptied.
     ///
     /// # Errors
     /// As [`exec`](Self::exec), and the first error of `each`.

@@ -40,3 +40,18 @@ pub(crate) fn too_large_result() -> Error {
     );
     Error::new(ErrorKind::Limit, message)
 }
+
+/// The platform's own text, for rule F11, with the name of our function.
+pub(crate) const TRANSACTION_REFUSED: &str = "To execute a transaction, please use SqlStorage::transaction() instead \
+     of the SQL BEGIN TRANSACTION or SAVEPOINT statements. It is safer because it rolls back on errors by itself, and \
+     because it interacts correctly with the implicit transaction of each turn.";
+
+/// The platform's own text, for rule F6.
+pub(crate) const PARAMETERS_BEFORE_LAST: &str =
+    "When executing multiple SQL statements in a single call, only the last statement can have parameters.";
+
+/// Rule F5, with as much as every host can tell.
+pub(crate) fn wrong_parameters(given: usize) -> Error {
+    let message = format!("Wrong number of parameter bindings for SQL query: {given} were given.");
+    Error::new(ErrorKind::Invalid, message)
+}

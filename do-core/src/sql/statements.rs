@@ -1,5 +1,6 @@
 //! Cuts a text into SQL statements: natively because rusqlite does not tell where the first one ends, on Workers
-//! because the platform refuses a comment after the last.
+//! because the platform refuses a comment after the last and leaves the rows of the others unread, which keeps the turn
+//! from being committed when they write.
 //!
 //! The rules are those of `sqlite3_complete`: a semicolon ends a statement unless it is in a string, a quoted
 //! name or a comment, and `CREATE TRIGGER` ends only at `;END;`.
@@ -8,7 +9,6 @@
 ///
 /// Semicolons before the first word belong to the statement, as for SQLite itself. The rest is empty exactly when
 /// there is nothing more to run.
-#[cfg(any(test, not(target_arch = "wasm32")))]
 pub(crate) fn split_first(text: &str) -> (&str, &str) {
     // Nearly every text is one statement: nothing to look for then.
     if !text.contains(';') {
@@ -40,7 +40,6 @@ pub(crate) fn without_trailing_blanks(text: &str) -> &str {
 }
 
 /// `text` without leading blanks and comments.
-#[cfg(any(test, not(target_arch = "wasm32")))]
 fn skip_blanks(text: &str) -> &str {
     let mut at = 0;
     while let Some((Token::Blank, length)) = next_token(&text[at..]) {
@@ -61,7 +60,6 @@ enum Token {
     Other,
 }
 
-#[cfg(any(test, not(target_arch = "wasm32")))]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// Nothing but blanks and semicolons so far.
@@ -80,7 +78,6 @@ enum State {
     TriggerEnd,
 }
 
-#[cfg(any(test, not(target_arch = "wasm32")))]
 impl State {
     fn after(self, token: Token) -> Self {
         match (self, token) {

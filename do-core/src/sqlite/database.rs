@@ -126,11 +126,6 @@ impl Database {
 
     /// Begins the implicit transaction if it is not open.
     pub(super) fn begin_write(&self, conn: &Connection) -> Result<(), Error> {
-        if self.iterating.get() > 0 {
-            let message =
-                "the database must not be written while for_each runs; collect what to write, or use exec";
-            return Err(Error::new(ErrorKind::Invalid, message));
-        }
         if !self.begun.get() {
             self.control(conn, "BEGIN")?;
             self.begun.set(true);
@@ -138,7 +133,7 @@ impl Database {
         Ok(())
     }
 
-    /// Runs a row callback, during which nothing may be written.
+    /// Runs a row callback, during which the database must not be emptied.
     pub(super) fn iterating<T>(&self, f: impl FnOnce() -> T) -> T {
         struct Leave<'a>(&'a Cell<usize>);
         impl Drop for Leave<'_> {

@@ -7,6 +7,10 @@ use super::{database::Database, error::host_error};
 use crate::{Error, ErrorKind, engine::Storage};
 use rusqlite::{Connection, config::DbConfig};
 
+/// What an object can set for the rest of its life (rules F13 and F14).
+const DEFAULTS: &str = "PRAGMA foreign_keys = ON; PRAGMA recursive_triggers = OFF; PRAGMA ignore_check_constraints = OFF; \
+     PRAGMA legacy_alter_table = OFF; PRAGMA reverse_unordered_selects = OFF; PRAGMA case_sensitive_like = OFF";
+
 impl Database {
     pub(super) fn erase(&self) -> Result<(), Error> {
         if self.depth() > 0 {
@@ -17,6 +21,8 @@ impl Database {
         }
         self.rollback();
         let Some(conn) = self.existing()? else { return Ok(()) };
+        // On the platform the new database has a new connection; inside a transaction some of these have no effect.
+        self.control(conn, DEFAULTS)?;
         self.begin_write(conn)?;
         self.gate().trusting(|| erase(conn)).map_err(|error| {
             // Half of it must not be committed.

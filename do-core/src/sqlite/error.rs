@@ -1,15 +1,16 @@
 //! SQLite's errors in the words of rule F10: `message[ at offset N]: CODE[ (extended: CODE)]`.
 
+use super::authorize::absent;
 use crate::{Error, ErrorKind};
 use rusqlite::ffi;
 
 /// Translates an error. `base` is where the prepared text begins in the text that the object passed.
 pub(super) fn sql_error(error: rusqlite::Error, base: usize) -> Error {
     use rusqlite::Error as E;
-    let (code, message) = match &error {
+    let (mut code, mut message) = match &error {
         E::SqlInputError { error, msg, offset, .. } => {
             let offset = usize::try_from(*offset).unwrap_or(0).saturating_add(base);
-            (error.extended_code, format!("{msg} at offset {offset}"))
+            (error.extended_code, format!("{} at offset {offset}", absent(msg).as_deref().unwrap_or(msg)))
         }
         E::SqliteFailure(error, message) => (
             error.extended_code,
@@ -18,6 +19,9 @@ pub(super) fn sql_error(error: rusqlite::Error, base: usize) -> Error {
         E::Empty => return Error::new(ErrorKind::Invalid, "SQL code did not contain a statement."),
         _ => return Error::new(ErrorKind::Platform, error.to_string()).with_source(error),
     };
+    if let Some(absent) = absent(&message).filter(|_| code == ffi::SQLITE_AUTH) {
+        (code, message) = (ffi::SQLITE_ERROR, absent);
+    }
     let primary = primary_name(code);
     let extended = extended_name(code);
     let mut text = match extended {

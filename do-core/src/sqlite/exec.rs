@@ -8,7 +8,10 @@ use super::{
 use crate::{
     Error, ErrorKind, Row, Rows, Value, limits,
     sql::{
-        rules::{check_text, kept_bytes, too_large_result},
+        rules::{
+            PARAMETERS_BEFORE_LAST, TRANSACTION_REFUSED, check_text, kept_bytes, too_large_result,
+            wrong_parameters,
+        },
         statements::split_first,
     },
 };
@@ -74,9 +77,7 @@ impl Database {
     fn run_leading(&self, conn: &Connection, piece: &Piece<'_>) -> Result<(), Error> {
         let (mut statement, notes) = self.prepare(piece, || conn.prepare(piece.sql))?;
         if statement.parameter_count() != 0 {
-            let message = "When executing multiple SQL statements in a single call, only the last statement can \
-                           have parameters.";
-            return Err(Error::new(ErrorKind::Invalid, message));
+            return Err(Error::new(ErrorKind::Invalid, PARAMETERS_BEFORE_LAST));
         }
         self.run_prepared(conn, &mut statement, notes, Sink::Drop).map(drop)
     }
@@ -137,53 +138,53 @@ impl Database {
         result
     }
 
-    /// Steps to the end. A statement that writes always gets there, also when the callback stops it: half of a
-    /// write would depend on how SQLite orders its work.
     fn step_all(
         &self,
         statement: &mut Statement<'_>,
         writes: bool,
-        mut sink: Sink<'_, '_>,
+        sink: Sink<'_, '_>,
     ) -> Result<Vec<String>, Error> {
-        let mut columns = None;
-        let mut values = Vec::new();
-        let mut stopped = None;
-        let mut collected = 0_usize;
-        let mut rows = statement.raw_query();
-        while let Some(row) = rows.next().map_err(|error| sql_error(error, 0))? {
-            if stopped.is_some() {
-                continue;
-            }
-            // Not before the first step, which compiles the statement anew when the schema has changed.
-            let columns: &[String] = columns.get_or_insert_with(|| column_names(row.as_ref()));
-            match &mut sink {
-                Sink::Drop => stopped = Some(Ok(())),
-                Sink::Collect(rows) => {
-                    let row = read_row(row, columns.len(), Vec::with_capacity(columns.len()))?;
-                    collected = collected.saturating_add(row.iter().map(kept_bytes).sum());
-                    if collected > limits::SQL_RESULT_BYTES {
-                        stopped = Some(Err(too_large_result()));
-                    } else {
-                        rows.push(row);
-                    }
-                }
-                Sink::Each(each) => {
-                    values.clear();
-                    values = read_row(row, columns.len(), values)?;
-                    stopped = match self.iterating(|| each(Row::new(columns, &values))) {
-                        Ok(ControlFlow::Continue(())) => None,
-                        Ok(ControlFlow::Break(())) => Some(Ok(())),
-                        Err(error) => Some(Err(error)),
-                    };
-                }
-            }
-            if stopped.is_some() && !writes {
+        let mut rows = Stepped { rows: statement.raw_query(), columns: None };
+        match sink {
+            Sink::Drop => while rows.next(&mut Vec::new())? {},
+            Sink::Collect(into) => rows.collect(into)?,
+            Sink::Each(each) if writes => self.each_written(&mut rows, each)?,
+            Sink::Each(each) => self.each_read(&mut rows, each)?,
+        }
+        let columns = rows.columns.take();
+        drop(rows);
+        Ok(columns.unwrap_or_else(|| column_names(statement)))
+    }
+
+    /// Rows of a statement that writes, which is over before the first of them is seen: half of a write would depend
+    /// on how SQLite orders its work, and what the callback does in a transaction could not be rolled back. SQLite
+    /// holds them in memory itself, so that they need no bound of their own.
+    fn each_written(&self, rows: &mut Stepped<'_>, each: &mut Each<'_>) -> Result<(), Error> {
+        let (mut all, mut row) = (Vec::new(), Vec::new());
+        while rows.next(&mut row)? {
+            all.push(std::mem::take(&mut row));
+        }
+        for row in all {
+            if self.iterating(|| each(Row::new(rows.columns(), &row)))?.is_break() {
                 break;
             }
         }
-        drop(rows);
-        stopped.unwrap_or(Ok(()))?;
-        Ok(columns.unwrap_or_else(|| column_names(statement)))
+        Ok(())
+    }
+
+    /// Rows of a statement that reads, always one ahead of the callback, as on the platform: what the callback writes
+    /// is seen, and an error comes, at the same row on every host.
+    fn each_read(&self, rows: &mut Stepped<'_>, each: &mut Each<'_>) -> Result<(), Error> {
+        let (mut row, mut ahead) = (Vec::new(), Vec::new());
+        let mut is_there = rows.next(&mut row)?;
+        while is_there {
+            is_there = rows.next(&mut ahead)?;
+            if self.iterating(|| each(Row::new(rows.columns(), &row)))?.is_break() {
+                break;
+            }
+            std::mem::swap(&mut row, &mut ahead);
+        }
+        Ok(())
     }
 
     /// Runs a statement that alters a table, and takes it back if a name of the host came of it (rule F11): SQLite
@@ -215,20 +216,49 @@ impl Database {
     }
 }
 
-/// The platform's own text, for rule F11, with the name of our function.
-const TRANSACTION_REFUSED: &str = "To execute a transaction, please use SqlStorage::transaction() instead of the SQL \
-     BEGIN TRANSACTION or SAVEPOINT statements. It is safer because it rolls back on errors by itself, and because \
-     it interacts correctly with the implicit transaction of each turn.";
+/// The rows of a statement under way.
+struct Stepped<'a> {
+    rows: rusqlite::Rows<'a>,
+    /// Read at the first row and not before the first step, which compiles the statement anew when the schema has
+    /// changed.
+    columns: Option<Vec<String>>,
+}
+
+impl Stepped<'_> {
+    fn columns(&self) -> &[String] {
+        self.columns.as_deref().unwrap_or_default()
+    }
+
+    /// Replaces `values` by those of the next row; `false` when there is none.
+    fn next(&mut self, values: &mut Vec<Value>) -> Result<bool, Error> {
+        values.clear();
+        let Some(row) = self.rows.next().map_err(|error| sql_error(error, 0))? else { return Ok(false) };
+        let columns = self.columns.get_or_insert_with(|| column_names(row.as_ref()));
+        values.reserve_exact(columns.len());
+        for index in 0..columns.len() {
+            values.push(read(row.get_ref(index).map_err(|error| sql_error(error, 0))?));
+        }
+        Ok(true)
+    }
+
+    /// All rows, to the end also when they are too many: a statement that writes is not left half done.
+    fn collect(&mut self, into: &mut Vec<Vec<Value>>) -> Result<(), Error> {
+        let (mut row, mut bytes) = (Vec::new(), 0_usize);
+        while self.next(&mut row)? {
+            bytes = bytes.saturating_add(row.iter().map(kept_bytes).sum());
+            if bytes <= limits::SQL_RESULT_BYTES {
+                into.push(std::mem::take(&mut row));
+            }
+        }
+        if bytes > limits::SQL_RESULT_BYTES { Err(too_large_result()) } else { Ok(()) }
+    }
+}
 
 /// Binds all parameters, numbers as `REAL` (rule F1). SQLite itself binds NaN as `NULL` (rule F2).
 fn bind(statement: &mut Statement<'_>, params: &[Value]) -> Result<(), Error> {
     let wanted = statement.parameter_count();
     if params.len() != wanted {
-        let message = format!(
-            "Wrong number of parameter bindings for SQL query: it has {wanted} parameters, {} were given.",
-            params.len()
-        );
-        return Err(Error::new(ErrorKind::Invalid, message));
+        return Err(wrong_parameters(params.len()));
     }
     for (index, value) in (1_usize..).zip(params) {
         let value = match value {
@@ -248,13 +278,6 @@ fn bind(statement: &mut Statement<'_>, params: &[Value]) -> Result<(), Error> {
 
 fn column_names(statement: &Statement<'_>) -> Vec<String> {
     statement.column_names().map(str::to_owned).collect()
-}
-
-fn read_row(row: &rusqlite::Row<'_>, columns: usize, mut values: Vec<Value>) -> Result<Vec<Value>, Error> {
-    for index in 0..columns {
-        values.push(read(row.get_ref(index).map_err(|error| sql_error(error, 0))?));
-    }
-    Ok(values)
 }
 
 /// A value as every host reports it (rule F3).

@@ -19,9 +19,6 @@ pub(crate) struct SqlLimits {
 /// Deepest recursion of triggers (rule F15).
 const TRIGGER_DEPTH: usize = 10;
 
-/// Most instructions of one compiled statement (rule F15).
-const PROGRAM_STEPS: usize = 25_000;
-
 /// The unit in which SQLite counts a database's size: its default, which rule F17 counts in as well.
 pub(super) const PAGE_BYTES: u64 = 4_096;
 
@@ -70,7 +67,6 @@ impl SqlLimits {
             (Limit::SQLITE_LIMIT_COLUMN, limits::SQL_COLUMNS),
             (Limit::SQLITE_LIMIT_EXPR_DEPTH, limits::SQL_EXPRESSION_DEPTH),
             (Limit::SQLITE_LIMIT_COMPOUND_SELECT, limits::SQL_COMPOUND_SELECT),
-            (Limit::SQLITE_LIMIT_VDBE_OP, PROGRAM_STEPS),
             (Limit::SQLITE_LIMIT_FUNCTION_ARG, self.function_arguments),
             (Limit::SQLITE_LIMIT_ATTACHED, 0),
             (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, limits::SQL_LIKE_BYTES),

@@ -38,7 +38,9 @@ pub(super) fn register(conn: &Connection) -> Result<()> {
     }
     conn.create_scalar_function("log", 2, FLAGS, |c| {
         let base = positive(c, 0).map(f64::ln).filter(|base| *base > 0.0);
-        Ok(base.zip(positive(c, 1)).map(|(base, x)| x.ln() / base))
+        // SQLite looks at the type of the base alone, so that anything counts as the number which it begins with.
+        let x = Some(leading_number(c.get_raw(1))).filter(|x| *x > 0.0);
+        Ok(base.zip(x).map(|(base, x)| x.ln() / base))
     })?;
     conn.create_scalar_function("pi", 0, FLAGS, |_| Ok(std::f64::consts::PI))
 }
@@ -52,11 +54,11 @@ type Unary = (&'static str, fn(f64) -> f64);
 
 const UNARY: &[Unary] = &[
     ("acos", f64::acos),
-    ("acosh", f64::acosh),
+    ("acosh", acosh),
     ("asin", f64::asin),
-    ("asinh", f64::asinh),
+    ("asinh", asinh),
     ("atan", f64::atan),
-    ("atanh", f64::atanh),
+    ("atanh", atanh),
     ("cos", f64::cos),
     ("cosh", f64::cosh),
     ("degrees", |x| x * (180.0 / std::f64::consts::PI)),
@@ -71,6 +73,39 @@ const UNARY: &[Unary] = &[
 
 const ROUNDING: &[Unary] =
     &[("ceil", f64::ceil), ("ceiling", f64::ceil), ("floor", f64::floor), ("trunc", f64::trunc)];
+
+// As C's math library reckons them, which SQLite calls: Rust's own differ in the last digit.
+
+fn acosh(x: f64) -> f64 {
+    match x {
+        LARGE.. => x.ln() + std::f64::consts::LN_2,
+        2.0.. => (2.0 * x - 1.0 / (x + (x * x - 1.0).sqrt())).ln(),
+        _ => (x - 1.0 + (2.0 * (x - 1.0) + (x - 1.0) * (x - 1.0)).sqrt()).ln_1p(),
+    }
+}
+
+fn asinh(x: f64) -> f64 {
+    let magnitude = x.abs();
+    let positive = match magnitude {
+        LARGE.. => magnitude.ln() + std::f64::consts::LN_2,
+        2.0.. => (2.0 * magnitude + 1.0 / ((x * x + 1.0).sqrt() + magnitude)).ln(),
+        _ => (magnitude + x * x / (1.0 + (x * x + 1.0).sqrt())).ln_1p(),
+    };
+    positive.copysign(x)
+}
+
+fn atanh(x: f64) -> f64 {
+    let magnitude = x.abs();
+    let twice = 2.0 * magnitude;
+    let inner = match magnitude {
+        ..0.5 => twice + twice * magnitude / (1.0 - magnitude),
+        _ => twice / (1.0 - magnitude),
+    };
+    (0.5 * inner.ln_1p()).copysign(x)
+}
+
+/// Beyond this a square leaves nothing of the one that is added to it.
+const LARGE: f64 = 268_435_456.0;
 
 type Binary = (&'static str, fn(f64, f64) -> f64);
 
@@ -114,4 +149,61 @@ fn number(context: &Context<'_>, index: usize) -> Option<Number> {
 
 fn positive(context: &Context<'_>, index: usize) -> Option<f64> {
     number(context, index).map(Number::as_f64).filter(|x| *x > 0.0)
+}
+
+/// As SQLite converts a value to a number where it must have one.
+#[allow(clippy::cast_precision_loss)] // what SQLite does
+fn leading_number(value: ValueRef<'_>) -> f64 {
+    let bytes = match value {
+        ValueRef::Null => return 0.0,
+        ValueRef::Integer(i) => return i as f64,
+        ValueRef::Real(r) => return r,
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.trim_ascii_start(),
+    };
+    let digits = |from: usize| from + bytes.iter().skip(from).take_while(|b| b.is_ascii_digit()).count();
+    let sign = |at: usize| usize::from(matches!(bytes.get(at), Some(b'+' | b'-')));
+    let mut end = digits(sign(0));
+    if bytes.get(end) == Some(&b'.') {
+        end = digits(end + 1);
+    }
+    if matches!(bytes.get(end), Some(b'e' | b'E')) {
+        let from = end + 1 + sign(end + 1);
+        // Without digits it is no exponent.
+        end = if digits(from) > from { digits(from) } else { end };
+    }
+    std::str::from_utf8(&bytes[..end]).ok().and_then(|text| text.parse().ok()).unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f12_what_begins_like_a_number_counts_as_it_where_sqlite_wants_one() {
+        for (text, number) in [
+            ("5x", 5.0),
+            (" -1.5e2e", -150.0),
+            ("1e", 1.0),
+            ("1e+", 1.0),
+            (".5", 0.5),
+            ("5.", 5.0),
+            ("+7", 7.0),
+            ("", 0.0),
+            (".", 0.0),
+            ("x5", 0.0),
+            ("inf", 0.0),
+        ] {
+            assert_eq!(
+                leading_number(ValueRef::Text(text.as_bytes())).to_bits(),
+                f64::to_bits(number),
+                "{text}"
+            );
+            assert_eq!(
+                leading_number(ValueRef::Blob(text.as_bytes())).to_bits(),
+                f64::to_bits(number),
+                "{text}"
+            );
+        }
+        assert_eq!(leading_number(ValueRef::Blob(&[b'9', 0xff])).to_bits(), 9_f64.to_bits());
+    }
 }

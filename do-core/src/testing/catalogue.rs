@@ -87,6 +87,10 @@ impl Client for Nowhere {
         match *self {}
     }
 
+    async fn frame(&mut self, _: u8, _: &[u8]) -> Outcome {
+        match *self {}
+    }
+
     async fn close(&mut self, _: Option<(u16, &str)>) -> Outcome {
         match *self {}
     }

@@ -23,6 +23,7 @@ mod rules;
 mod run;
 mod socket_steps;
 mod sockets;
+mod sql;
 mod step;
 mod tasks;
 mod thrown;

@@ -296,6 +296,7 @@ impl<S: ObjectState> Inner<S> {
                 now_or_never(alarms.delete()).transpose()?;
                 Value::Null
             }
+            Step::Db(step) => self.sql_step(step, at)?,
             Step::Transaction(steps) => json!(sql.transaction(|| self.all_now(steps, at))?),
             Step::DeleteAll => {
                 self.state.delete_all()?;
@@ -306,7 +307,7 @@ impl<S: ObjectState> Inner<S> {
         }))
     }
 
-    fn all_now(&self, steps: &[Step], at: &At<S>) -> Result<Vec<Value>, Failure> {
+    pub(super) fn all_now(&self, steps: &[Step], at: &At<S>) -> Result<Vec<Value>, Failure> {
         let awaits = |step: &Step| Failure::msg(format!("this step would have to await: {step:?}"));
         steps.iter().map(|step| self.now(step, at)?.ok_or_else(|| awaits(step))).collect()
     }

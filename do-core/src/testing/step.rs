@@ -1,6 +1,7 @@
 use super::alarms::AlarmStep;
 use super::life::LifeStep;
 use super::socket_steps::SocketStep;
+use super::sql::SqlStep;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -93,6 +94,8 @@ pub(super) enum Step {
     Life(LifeStep),
     /// Over sockets, beyond what follows here.
     Sockets(SocketStep),
+    /// Over the database.
+    Db(SqlStep),
     /// A request to another object of the class: waits for the answer.
     Call(String, Vec<Step>),
     /// The same without waiting.

@@ -107,6 +107,8 @@ extern "C" {
 
     #[wasm_bindgen(method, catch)]
     pub(super) fn raw(this: &Cursor) -> Result<js_sys::Iterator, JsValue>;
+    #[wasm_bindgen(method, catch)]
+    pub(super) fn one(this: &Cursor) -> Result<JsValue, JsValue>;
     #[wasm_bindgen(method, catch, getter, js_name = columnNames)]
     pub(super) fn column_names(this: &Cursor) -> Result<Array, JsValue>;
     #[wasm_bindgen(method, catch, getter, js_name = rowsRead)]

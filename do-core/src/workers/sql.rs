@@ -8,8 +8,11 @@ use super::{
 use crate::{
     Error, ErrorKind, Failure, Params, Row, Rows, SqlStorage, Value, limits,
     sql::{
-        rules::{check_depth, check_text, kept_bytes, too_large_result},
-        statements::without_trailing_blanks,
+        rules::{
+            PARAMETERS_BEFORE_LAST, TRANSACTION_REFUSED, check_depth, check_text, kept_bytes,
+            too_large_result, wrong_parameters,
+        },
+        statements::{split_first, without_trailing_blanks},
     },
 };
 use js_sys::{Array, ArrayBuffer, Uint8Array};
@@ -25,9 +28,6 @@ use wasm_bindgen::{JsCast, JsValue};
 type Each<'a> = dyn FnMut(&[String], Vec<Value>) -> Result<ControlFlow<()>, Error> + 'a;
 
 /// The [`SqlStorage`] of a Worker's object.
-///
-/// A table that a stopped [`for_each`](SqlStorage::for_each) was reading cannot be dropped until the platform has
-/// collected the cursor, for which there is no call: it says that the table is locked. Write `LIMIT` instead.
 #[derive(Clone)]
 pub struct WorkersSql {
     raw: Rc<Sql>,
@@ -50,25 +50,40 @@ impl WorkersSql {
     ) -> Result<(Vec<String>, Cursor), Error> {
         check_text(text)?;
         params.iter().try_for_each(Value::check_bind)?;
+        let mut last = text;
+        loop {
+            let (first, rest) = split_first(last);
+            if rest.is_empty() {
+                break;
+            }
+            self.run_one(first, Vec::new(), true, &mut |_, _| Ok(ControlFlow::Continue(())))?;
+            last = rest;
+        }
+        self.run_one(without_trailing_blanks(last), params, false, each)
+    }
+
+    fn run_one(
+        &self,
+        text: &str,
+        params: Vec<Value>,
+        leads: bool,
+        each: &mut Each<'_>,
+    ) -> Result<(Vec<String>, Cursor), Error> {
+        let given = params.len();
         let params: Array = params.into_iter().map(bind).collect();
-        let cursor = self.raw.exec(without_trailing_blanks(text), &params).map_err(|e| caught_sql(&e))?;
+        let cursor = self.raw.exec(text, &params).map_err(|e| refused(&e, given, leads))?;
         let columns = cursor.column_names().map_err(|e| caught_sql(&e))?;
         let columns: Vec<String> = columns.iter().map(|name| name.as_string().unwrap_or_default()).collect();
         if columns.is_empty() {
             return Ok((columns, cursor));
         }
-        let rows = cursor.raw().map_err(|e| caught_sql(&e))?;
-        loop {
-            let next = rows.next().map_err(|e| caught_sql(&e))?;
-            if next.done() {
-                break;
-            }
-            let row: Array = next.value().unchecked_into();
-            if each(&columns, row.iter().map(read).collect::<Result<_, _>>()?)?.is_break() {
-                break;
-            }
+        let run = rows_of(&cursor, &columns, each);
+        if !matches!(run, Ok(ControlFlow::Continue(()))) {
+            // Only what is left to run is ended by this: a cursor that stays open until it is collected keeps its
+            // table from being dropped and, when it writes, the turn from being committed.
+            let _ = cursor.one();
         }
-        Ok((columns, cursor))
+        run.map(|_| (columns, cursor))
     }
 
     /// Runs `body` in a transaction, which is rolled back when it gives `false`.
@@ -111,7 +126,11 @@ impl SqlStorage for WorkersSql {
         params: impl Params,
         mut each: impl FnMut(Row<'_>) -> Result<ControlFlow<()>, Error>,
     ) -> Result<(), Error> {
-        self.run(sql, params.into_values(), &mut |columns, row| each(Row::new(columns, &row))).map(drop)
+        self.run(sql, params.into_values(), &mut |columns, row| {
+            let _iterating = self.state.enter_iteration();
+            each(Row::new(columns, &row))
+        })
+        .map(drop)
     }
 
     fn transaction<T>(&self, body: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
@@ -137,6 +156,54 @@ impl SqlStorage for WorkersSql {
     fn database_size(&self) -> u64 {
         count(self.raw.database_size()).unwrap_or(0)
     }
+}
+
+/// Gives the rows to `each`; `Break` when it stopped them. Those of a statement that writes are all taken first: a
+/// transaction inside the callback could not be rolled back while it is under way.
+fn rows_of(cursor: &Cursor, columns: &[String], each: &mut Each<'_>) -> Result<ControlFlow<()>, Error> {
+    let rows = cursor.raw().map_err(|e| caught_sql(&e))?;
+    let next = || -> Result<Option<Vec<Value>>, Error> {
+        let next = rows.next().map_err(|e| caught_sql(&e))?;
+        if next.done() {
+            return Ok(None);
+        }
+        let row: Array = next.value().unchecked_into();
+        row.iter().map(read).collect::<Result<_, _>>().map(Some)
+    };
+    if count(cursor.rows_written()).is_some_and(|written| written > 0) {
+        let mut all = Vec::new();
+        while let Some(row) = next()? {
+            all.push(row);
+        }
+        for row in all {
+            if each(columns, row)?.is_break() {
+                break;
+            }
+        }
+        return Ok(ControlFlow::Continue(()));
+    }
+    while let Some(row) = next()? {
+        if each(columns, row)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+/// An exception of running a text, with what every host says where the platform speaks of its JavaScript interface.
+fn refused(exception: &JsValue, given: usize, leads: bool) -> Error {
+    let error = caught_sql(exception);
+    let message = error.to_string();
+    if message.starts_with("Wrong number of parameter bindings") {
+        return match leads {
+            true => Error::new(ErrorKind::Invalid, PARAMETERS_BEFORE_LAST),
+            false => wrong_parameters(given),
+        };
+    }
+    if message.starts_with("To execute a transaction, please use") {
+        return Error::new(ErrorKind::Invalid, TRANSACTION_REFUSED);
+    }
+    error
 }
 
 fn count(number: Result<f64, JsValue>) -> Option<u64> {

@@ -48,6 +48,8 @@ pub(super) struct Inner {
     latest: Cell<Timestamp>,
     /// How many transactions are open, one inside the other.
     transactions: Cell<usize>,
+    /// How many row callbacks run, one inside the other.
+    iterating: Cell<usize>,
     /// The text that was sent last, as JavaScript has it: a broadcast translates it once.
     sent: RefCell<Option<(Message, JsValue)>>,
     /// How deep in gates the code is that runs.
@@ -56,6 +58,22 @@ pub(super) struct Inner {
     constructing: Cell<bool>,
     opening: Opening,
     pub(super) alarm_run: AlarmRun,
+}
+
+/// One more on a count of what is open, until it is dropped.
+struct Within<'a>(&'a Cell<usize>);
+
+impl<'a> Within<'a> {
+    fn enter(count: &'a Cell<usize>) -> Self {
+        count.set(count.get() + 1);
+        Self(count)
+    }
+}
+
+impl Drop for Within<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
 }
 
 /// The gates that `new` closed. The platform holds events back until they open, but for an instance that is made
@@ -118,14 +136,12 @@ impl Inner {
 
     /// Counts a transaction until the guard is dropped.
     pub(super) fn enter_transaction(&self) -> impl Drop {
-        struct Leave<'a>(&'a Cell<usize>);
-        impl Drop for Leave<'_> {
-            fn drop(&mut self) {
-                self.0.set(self.0.get() - 1);
-            }
-        }
-        self.transactions.set(self.transactions.get() + 1);
-        Leave(&self.transactions)
+        Within::enter(&self.transactions)
+    }
+
+    /// Counts a row callback until the guard is dropped.
+    pub(super) fn enter_iteration(&self) -> impl Drop {
+        Within::enter(&self.iterating)
     }
 
     /// The message as JavaScript has it. The same text is translated once in a turn, however many sockets get it.
@@ -204,6 +220,7 @@ impl WorkersState {
             now: Cell::new(None),
             latest: Cell::new(Timestamp::EPOCH),
             transactions: Cell::new(0),
+            iterating: Cell::new(0),
             sent: RefCell::default(),
             depth: Cell::new(0),
             constructing: Cell::new(false),
@@ -358,6 +375,9 @@ impl ObjectState for WorkersState {
         let inner = self.inner();
         if inner.own_transactions() > 0 {
             return Err(Error::new(ErrorKind::Invalid, "delete_all cannot run inside a transaction"));
+        }
+        if inner.iterating.get() > 0 {
+            return Err(Error::new(ErrorKind::Invalid, "delete_all cannot run while for_each runs"));
         }
         let deleted = inner.storage.delete_all().map_err(|e| caught(&e))?;
         inner.alarm_run.touch();

@@ -198,6 +198,10 @@ impl Client for Peer {
         Ok(self.client.close(how)?)
     }
 
+    async fn frame(&mut self, _first: u8, _payload: &[u8]) -> Outcome {
+        Err(Fault::new("the kit carries messages, not frames"))
+    }
+
     async fn receive(&mut self) -> Result<Received, Fault> {
         arrives(&self.kit, "receiving", || self.client.try_receive()).await
     }

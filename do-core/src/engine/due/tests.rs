@@ -352,12 +352,13 @@ impl World {
             transport: Rc::new(NoNetwork),
             ready: ReadyQueue::new(|| {}),
             seed: 7,
+            director: None,
         };
         let class = Class::of(move |core| {
             let id = core.id().as_bytes();
             Rc::new(Object { key: ObjectKey { class: 0, id: *id }, core, disk: Rc::clone(&of_class) })
         });
-        let config = Config { idle: Duration::from_secs(10), waiting: 100, awake: 2 };
+        let config = Config { idle: Duration::from_secs(10), waiting: 100, awake: 2, background: None };
         let mut engine = Engine::new(ports, vec![class], config);
         for (key, at) in &*disk.index.borrow() {
             engine.known_alarm(*key, None, *at);

@@ -99,3 +99,22 @@ fn rows_that_violate_a_foreign_key_already_do_not_keep_it_from_going() {
     f.exec("INSERT INTO c VALUES (1)");
     assert_eq!(f.database.commit().unwrap_err().sql_code(), Some("SQLITE_CONSTRAINT_FOREIGNKEY"));
 }
+
+#[test]
+fn f14_what_an_object_had_set_is_as_it_was_in_the_beginning() {
+    let f = Fixture::prepared("CREATE TABLE t (a)");
+    f.exec("PRAGMA foreign_keys = off; PRAGMA recursive_triggers = on; PRAGMA ignore_check_constraints = on");
+    f.exec("PRAGMA legacy_alter_table = on; PRAGMA reverse_unordered_selects = on; PRAGMA case_sensitive_like = on");
+    f.database.delete_all().unwrap();
+    f.database.commit().unwrap();
+    for (pragma, value) in [
+        ("foreign_keys", 1),
+        ("recursive_triggers", 0),
+        ("ignore_check_constraints", 0),
+        ("legacy_alter_table", 0),
+        ("reverse_unordered_selects", 0),
+    ] {
+        assert_eq!(f.scalar(&format!("PRAGMA {pragma}")), int(value), "{pragma}");
+    }
+    assert_eq!(f.scalar("SELECT 'a' LIKE 'A'"), int(1));
+}

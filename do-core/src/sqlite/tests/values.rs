@@ -114,4 +114,51 @@ proptest! {
             prop_assert_eq!(stored, model(&int(i), "TEXT"));
         }
     }
+
+    #[test]
+    fn f1_f2_f3_values_survive_every_kind_of_expression(value in any_value()) {
+        let f = Fixture::new();
+        for expression in [
+            "?1",
+            "coalesce(NULL, ?1)",
+            "iif(1, ?1, 0)",
+            "(SELECT ?1)",
+            "CASE WHEN 1 THEN ?1 END",
+            "max(?1)",
+            "x FROM (SELECT ?1 AS x UNION ALL SELECT 1 WHERE 0)",
+            "first_value(?1) OVER ()",
+            "nth_value(?1, 1) OVER (ORDER BY 1)",
+        ] {
+            let back = scalar(&f.database, &format!("SELECT {expression}"), std::slice::from_ref(&value));
+            prop_assert_eq!(back, model(&value, ""), "{}", expression);
+        }
+        let kept = match &value {
+            Value::Text(text) if text.contains('\0') => None,
+            Value::Blob(_) => None,
+            Value::Real(r) if !r.is_finite() => None,
+            other => Some(model(other, "")),
+        };
+        if let Some(kept) = kept {
+            let json = scalar(&f.database, "SELECT json_extract(json_array(?1), '$[0]')", std::slice::from_ref(&value));
+            prop_assert_eq!(json, kept, "through JSON");
+        }
+    }
+
+    #[test]
+    fn f1_f3_integers_are_exact_through_cast_arithmetic_and_jsonb(i in -SQL_INTEGER_MAX..=SQL_INTEGER_MAX) {
+        let f = Fixture::new();
+        for (expression, expected) in [
+            ("CAST(?1 AS INTEGER)", int(i)),
+            ("CAST(CAST(?1 AS INTEGER) AS TEXT)", Value::Text(i.to_string())),
+            ("?1 || ''", model(&int(i), "TEXT")),
+            ("CAST(?1 AS INTEGER) = ?1", int(1)),
+            ("?1 - ?1", int(0)),
+            ("-(-?1)", int(i)),
+            ("json_array(CAST(?1 AS INTEGER))", Value::Text(format!("[{i}]"))),
+            ("jsonb_extract(jsonb_array(?1), '$[0]')", int(i)),
+            ("typeof(?1)", text("real")),
+        ] {
+            prop_assert_eq!(scalar(&f.database, &format!("SELECT {expression}"), &[int(i)]), expected, "{}", expression);
+        }
+    }
 }
