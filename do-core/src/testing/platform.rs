@@ -2,21 +2,44 @@
 //! it is the same text on every machine, whatever ran there.
 
 use super::{
+    case::Needs,
     catalogue::{Listed, catalogue},
     difference::{Difference, HostKind, differences},
-    rules::{OTHERS, Rule, Topic, Treatment, UNSHOWN, rules},
+    driver::PanicCost,
+    rules::{OTHERS, Rule, Topic, Treatment, rules},
 };
 use std::fmt::{self, Write as _};
 
 const PURPOSE: &str = "\
-# PLATFORM.md: where hosts differ
+# PLATFORM.md: what an object can rely on, and where hosts differ
 
-What the platform does, rule by rule, and what the hosts of this family do with it: the test kit, the native host
-(tokio), and Cloudflare's own runtime (workerd) under our adapter. The cases of the contract suite hold each of them to it.
+For whoever decides whether to move an object from one host to another. An object runs on three: natively (**tokio**),
+on Cloudflare Workers (**workerd** is their runtime; \"locally\" means it on a machine of one's own, \"in production\"
+Cloudflare's network), and in the test **kit**. What the platform does is written down as rules with numbers, and each is
+treated in one of four ways:
 
-This page is made of the suite's own tables by `cargo xtask contract --all`. Change it there: do-core/src/testing,
-`difference.rs` and `rules/`.
+- hosts differ, and the [differences](#where-hosts-differ) say how. These are the ones to read before a move;
+- the platform's way is [hidden](#what-is-hidden) behind one that is the same on all hosts;
+- it is [not offered](#what-is-not-offered), or [only known](#what-is-only-known);
+- it is [copied](#what-is-copied): every host does what the platform does.
+
+Rules about Workers were seen in the local runtime; production was not tried. Cases of one suite hold all hosts to them:
+`cargo xtask contract --all` runs it, `cargo xtask contract --host tokio d15` a part of it on one host.
+
+This page is made of the suite's tables by `cargo xtask contract --platform`. To change it, change them:
+`difference.rs` and `rules/` in do-core/src/testing.
 ";
+
+/// What the letters of the rules stand for.
+const AREAS: &[(char, &str)] = &[
+    ('A', "Identity and routing"),
+    ('B', "Lifecycle"),
+    ('C', "Gates"),
+    ('D', "WebSockets and hibernation"),
+    ('E', "Alarms"),
+    ('F', "SQL"),
+    ('G', "Storage without SQL"),
+];
 
 /// The text of PLATFORM.md.
 pub fn platform_page() -> String {
@@ -31,27 +54,39 @@ impl fmt::Display for Page {
         self.differences(f)?;
         self.hidden(f)?;
         absent(f)?;
-        self.copied(f)
+        self.copied(f)?;
+        self.cases(f)
     }
 }
 
 impl Page {
     fn differences(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\n## Documented differences")?;
+        writeln!(f, "\n## Where hosts differ\n")?;
         for difference in differences() {
-            writeln!(f, "\n### {}\n\n| | |\n|---|---|", difference.id)?;
-            writeln!(f, "| rules | {} |", difference.rules.join(", "))?;
-            for host in HostKind::ALL {
-                writeln!(f, "| {} | {} |", host.name(), difference.on(*host))?;
-            }
-            writeln!(f, "| cases | {} |", self.cases_of(difference))?;
+            writeln!(f, "- {} ({})", link(difference), difference.rules.join(", "))?;
         }
-        writeln!(f, "\n## Rules that each host keeps in its own way\n")?;
-        writeln!(f, "| rule | platform | differences |\n|---|---|---|")?;
-        for rule in rules().filter(|rule| rule.treatment == Treatment::Differ) {
-            let ids: Vec<&str> = rule.differences().map(|difference| difference.id).collect();
-            let how = rule.unshown.map_or_else(|| ids.join(", "), str::to_owned);
-            writeln!(f, "| {} | {} | {how} |", rule.number, rule.platform)?;
+        differences().iter().try_for_each(|difference| self.difference(f, difference))
+    }
+
+    fn difference(&self, f: &mut fmt::Formatter<'_>, difference: &Difference) -> fmt::Result {
+        writeln!(f, "\n### {}\n", headed(difference.title))?;
+        writeln!(f, "| host | what happens |\n|---|---|")?;
+        for host in HostKind::ALL.iter().rev() {
+            writeln!(f, "| {} | {} |", host.name(), difference.on(*host))?;
+        }
+        writeln!(f)?;
+        let rules_of = |treatment| {
+            rules().filter(move |rule| rule.treatment == treatment && difference.rules.contains(&rule.number))
+        };
+        for rule in rules_of(Treatment::Differ) {
+            writeln!(f, "The platform, by rule {}: {}\n", rule.number, rule.platform)?;
+        }
+        if let Some(why) = difference.excuse() {
+            return writeln!(f, "No case: {why}");
+        }
+        writeln!(f, "Cases of `{}`:\n", difference.id)?;
+        for case in self.0.iter().filter(|case| case.needs.cites().any(|id| id == difference.id)) {
+            writeln!(f, "- {} ({})", case.name, hosts_of(&case.needs))?;
         }
         Ok(())
     }
@@ -59,12 +94,18 @@ impl Page {
     fn hidden(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "\n## What is hidden\n\nAll hosts do the same, and it is not what the platform does by itself.\n"
+            "\n## What is hidden\n\nAll hosts do the same here, and it is not what the platform does by itself.\n"
         )?;
         writeln!(f, "| rule | platform | here | cases |\n|---|---|---|---|")?;
         for rule in rules() {
             if let Treatment::Hide(ours) = rule.treatment {
                 writeln!(f, "| {} | {} | {ours} | {} |", rule.number, rule.platform, self.shown(rule))?;
+            }
+        }
+        writeln!(f, "\nOf rules that are copied, this is not:\n")?;
+        for rule in rules() {
+            if let Some(what) = rule.except {
+                writeln!(f, "- **{}** {what}", rule.number)?;
             }
         }
         Ok(())
@@ -73,59 +114,99 @@ impl Page {
     fn copied(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "\n## What is copied\n\nAll hosts do what the platform does, up to the differences above.\n"
+            "\n## What is copied\n\nAll hosts do what the platform does, up to the differences that are named."
         )?;
-        for rule in rules().filter(|rule| rule.treatment == Treatment::Copy) {
-            let except = rule.except.map(|what| format!(" Except: {what}")).unwrap_or_default();
-            writeln!(f, "- **{}** {}{except} ({})", rule.number, rule.platform, self.shown(rule))?;
+        for (letter, area) in AREAS {
+            let of_area =
+                |rule: &&Rule| rule.treatment == Treatment::Copy && rule.number.starts_with(*letter);
+            let mut of_area = rules().filter(of_area).peekable();
+            if of_area.peek().is_some() {
+                writeln!(f, "\n### {letter}: {area}\n")?;
+            }
+            for rule in of_area {
+                let except = rule.except.map(|what| format!(" But: {what}")).unwrap_or_default();
+                writeln!(f, "- **{}** {}{except} ({})", rule.number, rule.platform, self.shown(rule))?;
+            }
         }
-        let count = |word: &&'static str| {
-            let cases =
-                self.0.iter().filter(|case| Topic::of(case.name).contains(&Topic::Other(word))).count();
-            (cases > 0).then(|| format!("{word}: {}", cases_in_words(cases)))
-        };
-        let others: Vec<String> = OTHERS.iter().filter_map(count).collect();
-        writeln!(f, "\nBeside the rules, cases hold all hosts to what has no number: {}.", others.join(", "))
+        Ok(())
+    }
+
+    fn cases(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "\n## The cases\n\nWhat is shown of each rule; on all hosts, unless a difference says otherwise."
+        )?;
+        let kept = rules().filter(|rule| rule.treatment.is_kept()).map(Topic::Rule);
+        for topic in kept.chain(OTHERS.iter().map(|word| Topic::Other(word))) {
+            let mut of_topic = self.of(topic).peekable();
+            if of_topic.peek().is_none() {
+                continue;
+            }
+            let count = cases_in_words(self.of(topic).count());
+            writeln!(f, "\n<details><summary>{topic}: {count}</summary>\n")?;
+            for case in of_topic {
+                writeln!(f, "- {}", case.name)?;
+            }
+            writeln!(f, "\n</details>")?;
+        }
+        Ok(())
+    }
+
+    fn of(&self, topic: Topic) -> impl Iterator<Item = &Listed> {
+        self.0.iter().filter(move |case| Topic::of(case.name).contains(&topic))
     }
 
     /// How many cases show it, or why none does; and which differences are about it.
     fn shown(&self, rule: &'static Rule) -> String {
-        let shows = |case: &&Listed| Topic::of(case.name).contains(&Topic::Rule(rule));
         let mut text = match rule.unshown {
-            Some(why) => format!("no case: {why}"),
-            None => cases_in_words(self.0.iter().filter(shows).count()),
+            Some(why) => format!("no case: {}", why.trim_end_matches('.')),
+            None => cases_in_words(self.of(Topic::Rule(rule)).count()),
         };
         for difference in rule.differences() {
             // Writing to a string cannot fail.
-            let _ = write!(text, "; differs: {}", difference.id);
-        }
-        text
-    }
-
-    fn cases_of(&self, difference: &Difference) -> String {
-        if let Some((_, why)) = UNSHOWN.iter().find(|(id, _)| *id == difference.id) {
-            return format!("none: {why}");
-        }
-        let mut text = String::new();
-        for case in self.0.iter().filter(|case| case.needs.cites().any(|id| id == difference.id)) {
-            let comma = if text.is_empty() { "" } else { "; " };
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{comma}{}", case.name);
+            let _ = write!(text, "; differs: {}", link(difference));
         }
         text
     }
 }
 
+/// A title as a heading.
+fn headed(title: &str) -> String {
+    let mut letters = title.chars();
+    letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect()
+}
+
+/// To the heading, by the name that a page's heading has as a target.
+fn link(difference: &Difference) -> String {
+    let anchor = difference.title.to_ascii_lowercase().replace(' ', "-");
+    format!("[{}](#{anchor})", difference.title)
+}
+
+/// The hosts that a case holds to something.
+fn hosts_of(needs: &Needs) -> String {
+    let costs = |host: HostKind| match host {
+        HostKind::Workerd => [PanicCost::Object, PanicCost::Isolate].as_slice(),
+        _ => [PanicCost::Object].as_slice(),
+    };
+    let suits = |host: &&HostKind| costs(**host).iter().any(|cost| needs.unsuited(**host, *cost).is_none());
+    let hosts: Vec<_> = HostKind::ALL.iter().filter(suits).map(|host| host.name()).collect();
+    hosts.join(", ")
+}
+
 fn absent(f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    writeln!(f, "\n## What is not offered, and what is only known\n")?;
-    writeln!(f, "| rule | platform | why there is no case |\n|---|---|---|")?;
+    writeln!(f, "\n## What is not offered\n\n| rule | platform | why not, or what instead |\n|---|---|---|")?;
     for rule in rules() {
-        match rule.treatment {
-            Treatment::NotOffered(why) => {
-                writeln!(f, "| {} | {} | Not offered. {why} |", rule.number, rule.platform)?;
-            }
-            Treatment::Fact(why) => writeln!(f, "| {} | {} | {why} |", rule.number, rule.platform)?,
-            Treatment::Copy | Treatment::Hide(_) | Treatment::Differ => {}
+        if let Treatment::NotOffered(why) = rule.treatment {
+            writeln!(f, "| {} | {} | {why} |", rule.number, rule.platform)?;
+        }
+    }
+    writeln!(
+        f,
+        "\n## What is only known\n\nNothing here copies it and nothing relies on it.\n\n| rule | platform | why |\n|---|---|---|"
+    )?;
+    for rule in rules() {
+        if let Treatment::Fact(why) = rule.treatment {
+            writeln!(f, "| {} | {} | {why} |", rule.number, rule.platform)?;
         }
     }
     Ok(())
@@ -154,15 +235,31 @@ mod tests {
         let page = platform_page();
         for rule in rules() {
             assert!(page.contains(rule.platform), "{}", rule.number);
+            let area = AREAS.iter().any(|(letter, _)| rule.number.starts_with(*letter));
+            assert!(area, "{}", rule.number);
         }
         for difference in differences() {
-            assert!(page.contains(&format!("\n### {}\n", difference.id)), "{}", difference.id);
+            assert!(page.contains(&format!("\n### {}\n", headed(difference.title))), "{}", difference.id);
             assert!(
                 HostKind::ALL.iter().all(|host| page.contains(difference.on(*host))),
                 "{}",
                 difference.id
             );
         }
-        assert!(page.contains("| cases | b17a a client that closed"), "{page}");
+    }
+
+    #[test]
+    fn the_page_has_every_case_with_the_hosts_where_they_differ() {
+        let page = platform_page();
+        for case in catalogue() {
+            assert!(page.contains(&format!("\n- {}\n", case.name)), "{}", case.name);
+        }
+        for line in [
+            "- d6 a socket whose 101 is not returned stays in the list, open (workerd)\n",
+            "- b11 a panic resets its object alone where panics unwind (kit, tokio, workerd)\n",
+            "- b11 a panic costs every object its memory and its requests where panics abort (workerd)\n",
+        ] {
+            assert!(page.contains(line), "{line}");
+        }
     }
 }

@@ -150,8 +150,19 @@ fn rule_of(word: &str) -> Option<&'static Rule> {
     whole.or_else(part)
 }
 
-/// Differences that no case shows, and why not.
-pub(super) const UNSHOWN: &[(&str, &str)] = &[];
+/// Differences that no case shows, and why not. It goes on after a colon.
+pub(super) const UNSHOWN: &[(&str, &str)] = &[
+    ("early-calls", "it is a race, which can end either way."),
+    ("unsendable", "cases see such a response from outside, where all hosts answer 500."),
+    (
+        "handshakes",
+        "clients of the suite make right ones. Tests of the native host and of sync-server make the others.",
+    ),
+    (
+        "sql-limits",
+        "the suite runs with the local limits everywhere. Those of production have tests of the native host.",
+    ),
+];
 
 #[cfg(test)]
 mod tests {
@@ -219,9 +230,12 @@ mod tests {
             assert!(seen.insert(difference.id), "{:?} is there twice", difference.id);
             assert!(difference.id != "long", "the word for cases that take too long");
             assert!(!difference.rules.is_empty(), "{:?} is about nothing", difference.id);
+            let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-');
+            assert!(difference.title.chars().all(plain), "{:?}: {:?}", difference.id, difference.title);
             for number in difference.rules {
                 let rule = rules().find(|rule| rule.number == *number);
-                assert!(rule.is_some_and(|rule| rule.treatment.is_kept()), "{:?}: {number}", difference.id);
+                let known = rule.is_some_and(|rule| rule.treatment.is_kept()) || OTHERS.contains(number);
+                assert!(known, "{:?}: {number}", difference.id);
             }
         }
     }

@@ -43,18 +43,16 @@ pub(super) const RULES: &[Rule] = &[
     ),
     Rule::copy(
         "B3",
-        "A timer, background work, a call under way, a handler that waits and an unfinished response keep an object in \
-         memory. An alarm that is set and hibernating sockets do not.",
+        "A timer, background work, a call under way, a handler that waits, an unfinished response and what a socket was \
+         not sent yet keep an object in memory. An alarm that is set and hibernating sockets do not.",
     ),
     Rule::differ(
         "B4",
         "Without a connected client, an object that only timers or background work keep is removed 70 to 140 s after \
          its last request.",
     ),
-    Rule::absent(
-        "B5",
-        "A setting of the local runtime keeps all objects in memory for good.",
-        "It exists in the local runtime alone. The native host's idle time can be set.",
+    Rule::copy("B5", "A setting of the host can keep objects in memory for good.").unshown(
+        "it is `preventEviction` in workerd's configuration and `Builder::idle` natively, and no object sees it.",
     ),
     Rule::copy(
         "B6",
@@ -72,7 +70,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule::copy("B9", "A gate whose work fails resets the object, even if its caller takes the error."),
     Rule::copy(
         "B10",
-        "A gate that is closed for 30 s, or the 65th inside another, resets the object; what waited gets the error.",
+        "A gate that is closed for 30 s resets the object, and what waited fails as overloaded. So does the 65th gate that \
+         is opened inside others.",
     ),
     Rule::copy("B11", "An error out of a handler resets nothing: memory and what was written stay."),
     Rule::copy("B12", "The class and the message of an error cross a stub to the caller.")
@@ -137,7 +136,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::fact(
         "C9",
         "A storage operation that hangs for 30 s resets the object.",
-        "Read in the runtime's source, never observed.",
+        "Read in the runtime's source and never seen.",
     ),
     Rule::copy("C10", "Messages to a socket keep their order around writes."),
 ];

@@ -29,7 +29,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::copy("D11", "A message has at most 32 MiB; a longer one is an error to the object, and 1009 to its sender."),
     Rule::differ("D11b", "What a peer does not read is buffered without a bound, and keeps the object in memory."),
     Rule::copy("D12", "Whatever is sent that is not bytes is sent as text.")
-        .unshown("A message is text or bytes by its type."),
+        .unshown("a message is text or bytes by its type."),
     Rule::copy("D13", "Pings of the protocol are answered, and no object sees them."),
     Rule::copy("D14", "After the object's own close, messages of the peer arrive until its answer."),
     Rule::copy(

@@ -5,9 +5,9 @@ use super::Rule;
 pub(super) const RULES: &[Rule] = &[
     Rule::copy(
         "E1",
-        "There is one alarm: to set it replaces it, sooner or later. A time that is none is refused.",
-    )
-    .except("It takes effect with the call, not with a wait for it."),
+        "There is one alarm: to set it replaces it, sooner or later, from the call on and whether it is awaited or not. A \
+         time that is none, or is after the year 2189, is refused.",
+    ),
     Rule::copy("E2", "A time in the past runs at once, and none runs early."),
     Rule::copy(
         "E3",
@@ -27,8 +27,8 @@ pub(super) const RULES: &[Rule] = &[
     ),
     Rule::copy(
         "E8",
-        "There are 6 more attempts, 2 s after the first and twice as long after each, with up to a quarter more. \
-                      Then the alarm is dropped.",
+        "There are 6 more attempts, 2 s after the first and twice as long after each, with up to a quarter more. Then the \
+         alarm is dropped.",
     ),
     Rule::copy(
         "E9",
@@ -60,7 +60,7 @@ pub(super) const RULES: &[Rule] = &[
         "The time is kept with the object, and in an index that may be earlier and never later.",
     )
     .unshown(
-        "Where it is kept is not seen from outside. The native host's order of writes has tests of its own.",
+        "where it is kept is not seen from outside. The native host's order of writes has tests of its own.",
     ),
     Rule::copy("E18", "An alarm that comes due behind a closed gate waits for it."),
     Rule::copy(
@@ -72,7 +72,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule::hide(
         "F3",
         "Integers and reals are read as doubles, so that integers beyond 2^53 lose digits without a word.",
-        "Integers outside ±(2^53-1) are refused when bound and an error when read as integers.",
+        "Integers outside ±(2^53-1) are refused when bound, read as the nearest double, and an error where an integer is \
+         asked for.",
     ),
     Rule::copy("F4", "Of columns with the same name, all are in a row; by name the last one is found."),
     Rule::copy("F5", "There have to be exactly as many values as the highest parameter's index."),
@@ -99,8 +100,16 @@ pub(super) const RULES: &[Rule] = &[
         "Statements about transactions, other databases, temporary tables and the host's own tables are refused, and so \
          are other virtual tables than those of full-text search and R-trees.",
     ),
-    Rule::copy("F12", "All other statements and the functions for mathematics, dates and JSON are there."),
-    Rule::copy("F13", "A few pragmas are allowed, all of them about one connection or read-only."),
+    Rule::copy(
+        "F12",
+        "All other statements are there, and the functions for mathematics, texts, dates, JSON, full-text search and \
+         R-trees.",
+    ),
+    Rule::copy(
+        "F13",
+        "A few pragmas are allowed, all of them about one connection or read-only. `user_version` is none of them: \
+         `migrate` keeps its count in a table.",
+    ),
     Rule::copy(
         "F14",
         "Foreign keys are checked; the pragma that ends this has no effect after a write of the turn.",
@@ -108,37 +117,45 @@ pub(super) const RULES: &[Rule] = &[
     Rule::copy(
         "F15",
         "A table and a result have at most 100 columns, a statement 100 parameters and 100,000 bytes, a pattern 50 bytes, a \
-         compound SELECT 5 terms, an expression a depth of 100.",
+         compound SELECT 5 terms, an expression a depth of 100, a function 127 arguments locally and 32 in production. \
+         Triggers nest 10 deep.",
     ),
-    Rule::copy("F16", "A value or a row has at most 8,388,642 bytes locally, 2,000,000 in production.")
-        .except("The limits of production are the default of the native host, the local ones an option."),
+    Rule::copy("F16", "A value or a row has at most 8,388,642 bytes locally, 2,000,000 in production."),
     Rule::copy("F17", "The database's size is that of its pages in use."),
     Rule::copy(
         "F18",
         "A transaction that fails undoes SQL and alarm; one inside another undoes itself alone; an error that is caught \
          inside undoes nothing.",
-    ),
+    )
+    .except("They nest 64 deep on every host; the platform names no limit."),
     Rule::absent("F19", "A transaction may wait, and holds back all other events.", INSTEAD),
     Rule::absent("F20", "There is a key-value store beside SQL, in the same database.", INSTEAD),
     Rule::absent("F21", "A namespace can be without SQL.", "Every object has SQL."),
-    Rule::fact(
-        "F22",
-        "Statements are cached, and a schema that has changed is noticed.",
-        "Nothing of it can be seen but speed.",
+    Rule::copy("F22", "Statements are cached, and a schema that has changed is noticed."),
+    Rule::hide(
+        "G1",
+        "The storage without SQL keeps structured values under keys, in the order of the keys' bytes.",
+        "`KeyValue` does so in a table of the object's SQL.",
     ),
-    Rule::absent("G1", "A store of keys and structured values, ordered by the keys' bytes.", INSTEAD),
-    Rule::absent("G2", "Its values are structured clones, made at the call.", INSTEAD),
-    Rule::absent("G3", "Its lists take ranges, prefixes, directions and limits.", INSTEAD),
-    Rule::absent("G4", "It has limits in production that it does not have locally.", INSTEAD),
+    Rule::hide("G2", "Its values are structured clones, made at the call.", "Those of `KeyValue` are JSON, made at the call."),
+    Rule::hide(
+        "G3",
+        "Its lists take ranges, prefixes, directions and limits, and throw where these make no sense together.",
+        "`Keys` has them all, and what makes no sense together is an empty list.",
+    ),
+    Rule::hide(
+        "G4",
+        "It has limits in production that it does not have locally.",
+        "`KeyValue` has the same on every host: 2,048 bytes of a key, 1,999,936 of an entry, 100 keys in a call.",
+    ),
     Rule::absent(
         "G5",
         "A sync waits for earlier writes; bookmarks lead back in time, but only in production.",
         "What leaves an object waits for its writes by itself. Nothing local could hold hosts to bookmarks.",
     ),
-    Rule::absent("G6", "Its operations ignore options that they do not know.", INSTEAD),
+    Rule::absent("G6", "Its operations ignore options that they do not know.", "Options are methods here."),
     Rule::absent("G7", "Its deletion of everything empties the database too.", "`delete_all` is rule E14."),
 ];
 
 /// Why the storage API without SQL is not there.
-const INSTEAD: &str =
-    "SQL with synchronous transactions, and a small key-value store on it, are there instead.";
+const INSTEAD: &str = "There are SQL with synchronous transactions, and `KeyValue` on it.";
