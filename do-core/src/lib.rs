@@ -8,7 +8,8 @@
 //! feature `tokio` brings the native host, the feature `workers` the adapter for Cloudflare Workers, where
 //! [`export!`] makes the classes and the entry. The rules that all hosts keep are numbered: A identity, B lifecycle, C
 //! gates, D WebSockets, E alarms, F SQL, each as observed on the platform itself. The numbers stand in the
-//! documentation and in the names of the tests that hold the hosts to them; where hosts must differ, it says so.
+//! documentation and in the names of the tests that hold the hosts to them. Where hosts differ, the documentation of
+//! each says so, and PLATFORM.md in the root of the repository has all of it.
 //!
 //! ```
 //! use do_core::prelude::*;

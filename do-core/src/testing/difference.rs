@@ -77,8 +77,8 @@ const DIFFERENCES: &[Difference] = &[
         rules: &["A9"],
         workerd: "The name that the first caller came by stays with the object for a minute or two after its instance \
                   left memory: the next instance has it too, whoever wakes it.",
-        tokio: "The first caller of each instance decides. While the object has sockets, it keeps the name that it \
-                had.",
+        tokio: "The first caller of each instance decides. While the object has sockets, one that comes by \
+                id changes nothing.",
         kit: "As tokio.",
     },
     Difference {
@@ -149,8 +149,8 @@ const DIFFERENCES: &[Difference] = &[
         id: "unsendable",
         title: "responses that cannot be sent",
         rules: &["response"],
-        workerd: "A status below 200 or above 599, or a header that is not UTF-8, fails the call with `Invalid`, also \
-                  between objects.",
+        workerd: "A status that cannot be sent (1xx, 600 and above) or a header that is not UTF-8 fails the call with \
+                  `Invalid`, also between objects.",
         tokio: "Between objects the caller sees what was answered. Clients get 500 for such a status, and such a \
                 header as it is.",
         kit: "As tokio.",

@@ -76,20 +76,37 @@
 //! after the write has left. What was acknowledged before stays. The next event makes a new instance.
 //!
 //! # Differences from Workers
+//! In short; PLATFORM.md, in the root of the repository, has each with its other side and the cases that show it.
+//! - The first caller of each instance decides which name it sees; on Workers a name outlives the instance for a while
+//!   (rule A9).
+//! - Objects live on several threads and share no thread-locals that they could rely on; on Workers those of a process
+//!   share all (rule A14).
+//! - Background work keeps its object for as long as it takes, unless [`Builder::background`] says otherwise; on Workers
+//!   for 70 to 140 s without a client (rule B4).
 //! - A panic in a handler resets its object alone and undoes its turn; on Workers it undoes nothing, and in a build with
-//!   panic=abort it takes the isolate.
-//! - Objects of one process share nothing (rule A14).
-//! - A Close frame with an invalid code, and text that is not UTF-8, break the protocol: the peer gets 1002 or 1007
-//!   and the object [`websocket_error`](crate::DurableObject::websocket_error) (rules D8, D15).
-//! - No compression of WebSocket messages is negotiated (rule D7).
+//!   panic=abort it takes the isolate (rule B11).
+//! - The body of a call that a reset of the caller cuts off is an error for its reader; on Workers it may look complete
+//!   (rules B13, C6).
 //! - A client that closes its side of a connection is taken for gone at once; Workers notices with the first write
 //!   after that, and a half-closed client goes on reading there (rule B17).
+//! - Calls to other objects that were made before a write whose commit fails leave; on Workers the reset may overtake
+//!   them (rule C4).
 //! - A response whose status cannot be sent (1xx, 600 and above) is 500 for a client on both; between objects Workers
 //!   fails the call, and natively the caller sees the status. Header values that are not UTF-8 pass, which Workers
 //!   refuses.
-//! - Calls to other objects that were made before a write whose commit fails leave; on Workers the reset may overtake
-//!   them (rule C4).
-//! - A peer that reads too slowly is dropped when its outbox is full (rule D11b).
+//! - A wrong WebSocket handshake is the object's to see and [refused](crate::SocketRegistry::accept) by it; Workers
+//!   answers some by itself and lets others pass (rule D2).
+//! - A 101 that is dropped loses its socket, with 1006; on Workers it stays in the lists (rule D6).
+//! - No compression of WebSocket messages is negotiated (rule D7).
+//! - Close frames with a payload that is forbidden, text that is not UTF-8, control frames of more than 125 bytes and
+//!   frames that are not masked break the protocol: the peer gets 1002 or 1007 and the object
+//!   [`websocket_error`](crate::DurableObject::websocket_error) (rules D8, D13, D15, D16). Workers takes them.
+//! - A peer that reads too slowly is dropped when its outbox is full; Workers buffers without a bound (rule D11b).
+//! - TCP ends when both sides have said Close, and 10 s after the object's own if the peer does not answer; Workers keeps
+//!   the connection (rules D21, D24).
+//! - A run of an alarm that takes fifteen minutes has failed; of Workers that is only read (rule E7).
+//! - The bundled SQLite knows no `LIMIT` of `UPDATE` and `DELETE` (rule F12), and has the limits of production rather
+//!   than those of the local runtime unless [`Builder::local_sql_limits`] says so (rules F15, F16).
 
 mod builder;
 mod host;

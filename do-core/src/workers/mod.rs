@@ -66,19 +66,29 @@
 //! answered with 500 in both builds. On the native host a panic also undoes what its turn wrote.
 //!
 //! # What differs from the native host
-//! - A 101 that is dropped instead of returned leaves its socket in the lists (rule D6).
-//! - What a peer does not read is buffered without bound (rule D11); see [`WorkersSocket`].
-//! - Objects of one Worker share an isolate, and with it `static`s (rule A14).
+//! Beside panics, in short; PLATFORM.md, in the root of the repository, has each with its other side and the cases that
+//! show it.
 //! - The name that an object sees outlives the instance by a minute or two (rule A9).
+//! - Objects of one Worker share an isolate, and with it `static`s and thread-locals (rule A14).
 //! - An object that only sleeps and background work keep, without a connected client, is gone 70 to 140 s after its last
 //!   request (rule B4).
+//! - The body of a call to another object that breaks off, because its source fails or a reset of the caller cuts it, may
+//!   look complete to the object that gets it: send the length (rules B13, C6).
 //! - A client that left is noticed with the first write after it, unless it reset the connection; that write still
 //!   succeeds (rule B17).
+//! - A call that was made before a write whose commit fails may be overtaken by the reset (rule C4).
 //! - A response whose status cannot be sent, or with header values that are not UTF-8, fails the call with
 //!   [`ErrorKind::Invalid`](crate::ErrorKind::Invalid).
-//! - A request body of this program's own that fails half-way may look complete to the object that gets it: send the
-//!   length.
-//! - Wrong WebSocket handshakes are answered by the platform and never seen.
+//! - Some wrong WebSocket handshakes are answered by the platform and never seen; others are accepted (rule D2).
+//! - A 101 that is dropped instead of returned leaves its socket in the lists (rule D6).
+//! - Compression of messages is agreed on with clients that offer it (rule D7).
+//! - Text that is not UTF-8 arrives with replacement characters; Close frames with a forbidden payload are clean closes,
+//!   long pings are answered, and frames need not be masked (rules D8, D13, D15, D16).
+//! - What a peer does not read is buffered without a bound (rule D11b); see [`WorkersSocket`].
+//! - After the object's own close TCP stays until the object leaves memory, and with a peer that does not answer the socket
+//!   stays, too (rules D21, D24).
+//! - `UPDATE` and `DELETE` take a `LIMIT` (rule F12). Local limits of SQL are wider than those of production, which are
+//!   the native host's default (rules F15, F16).
 
 mod alarms;
 mod body;

@@ -23,7 +23,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule::copy("E6", "The handler is told the time it was set to, and which attempt this is."),
     Rule::copy(
         "E7",
-        "A failed handler, commit or constructor and a reset are tried again; background work that fails is not.",
+        "A handler that fails or takes fifteen minutes, a failed commit or constructor and a reset are tried again; \
+         background work that fails is not.",
     ),
     Rule::copy(
         "E8",
@@ -141,7 +142,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::hide(
         "G3",
         "Its lists take ranges, prefixes, directions and limits, and throw where these make no sense together.",
-        "`Keys` has them all, and what makes no sense together is an empty list.",
+        "`Keys` has them all. Conditions that exclude each other give an empty list.",
     ),
     Rule::hide(
         "G4",
