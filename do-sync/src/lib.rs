@@ -50,6 +50,40 @@
 //!
 //! A peer's Close needs no code: hosts answer it when `websocket_close` returns (rules D22, D23).
 //!
+//! # Testing
+//! With the feature `testing` of `do-core`, [the kit](../do_core/kit/index.html) runs a room without a network, in virtual
+//! time, and takes it out of memory between two messages:
+//!
+//! ```
+//! # use do_core::prelude::*;
+//! # use do_sync::Room;
+//! # struct Chat<S: ObjectState> { room: Room<S> }
+//! # impl<S: ObjectState> DurableObject<S> for Chat<S> {
+//! #     fn new(state: S) -> Result<Self> { Ok(Self { room: Room::new(&state) }) }
+//! #     async fn fetch(&self, request: Request) -> Result<Response> { Ok(self.room.join(&request, Accept::new())?.0) }
+//! #     async fn websocket_message(&self, from: SocketOf<S>, message: Message) -> Result<()> {
+//! #         self.room.broadcast(message).except(&from).send();
+//! #         Ok(())
+//! #     }
+//! # }
+//! use do_core::kit::Kit;
+//!
+//! // In a `#[test]`.
+//! # fn main() -> Result<()> {
+//! let kit = Kit::builder().object::<Chat<_>>("CHAT").start()?;
+//! kit.run(async {
+//!     let lobby = kit.namespace("CHAT")?.named("lobby")?;
+//!     let (ann, bob) = (kit.connect(&lobby, "/").await?, kit.connect(&lobby, "/").await?);
+//!     ann.send("hello")?;
+//!     assert_eq!(bob.text().await?, "hello");
+//!     kit.hibernate(&lobby).await?; // leaves memory; the sockets stay
+//!     ann.send("still there?")?;
+//!     assert_eq!(bob.text().await?, "still there?");
+//!     Ok(())
+//! })
+//! # }
+//! ```
+//!
 //! # Limits
 //! Of the ten tags of a socket (rule D1) the room takes one. Nothing here waits: a peer that reads too slowly is dropped by the host when its outbox is full.
 

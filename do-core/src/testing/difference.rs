@@ -176,7 +176,8 @@ const DIFFERENCES: &[Difference] = &[
         id: "dropped-101",
         title: "a socket whose response is dropped",
         rules: &["D6"],
-        workerd: "A socket that was accepted and whose 101 is not returned stays in the lists, open, without a peer.",
+        workerd: "A socket that was accepted and whose 101 is not returned stays in the lists, open, without a peer, until its \
+                  other end is collected as garbage.",
         tokio: "It is lost: its close handler is told 1006.",
         kit: "As tokio.",
     },

@@ -17,7 +17,7 @@ use crate::{
     sqlite::{AlarmIndex, Database, IndexRow, SqlLimits, create_folders},
 };
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     fmt,
     path::{Path, PathBuf},
     rc::Rc,
@@ -357,7 +357,7 @@ pub(crate) struct Plan {
     /// What the data directory is to remember.
     pub(crate) manifest: Manifest,
     /// Keys of namespaces whose data is to be removed.
-    pub(crate) removed: BTreeSet<String>,
+    pub(crate) removed: std::collections::BTreeSet<String>,
 }
 
 /// A database, its log and the log's index.
