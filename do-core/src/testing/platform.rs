@@ -255,7 +255,7 @@ mod tests {
             assert!(page.contains(&format!("\n- {}\n", case.name)), "{}", case.name);
         }
         for line in [
-            "- d6 a socket whose 101 is not returned stays in the list, open (workerd)\n",
+            "- d6 a socket whose 101 is not returned stays in the list, open, until its other end is collected (workerd)\n",
             "- b11 a panic resets its object alone where panics unwind (kit, tokio, workerd)\n",
             "- b11 a panic costs every object its memory and its requests where panics abort (workerd)\n",
         ] {

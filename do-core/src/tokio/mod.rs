@@ -96,7 +96,7 @@
 //!   refuses.
 //! - A wrong WebSocket handshake is the object's to see and [refused](crate::SocketRegistry::accept) by it; Workers
 //!   answers some by itself and lets others pass (rule D2).
-//! - A 101 that is dropped loses its socket, with 1006; on Workers it stays in the lists (rule D6).
+//! - A 101 that is dropped loses its socket, with 1006; on Workers it stays in the lists for a while (rule D6).
 //! - No compression of WebSocket messages is negotiated (rule D7).
 //! - Close frames with a payload that is forbidden, text that is not UTF-8, control frames of more than 125 bytes and
 //!   frames that are not masked break the protocol: the peer gets 1002 or 1007 and the object

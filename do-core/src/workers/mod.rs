@@ -80,7 +80,8 @@
 //! - A response whose status cannot be sent, or with header values that are not UTF-8, fails the call with
 //!   [`ErrorKind::Invalid`](crate::ErrorKind::Invalid).
 //! - Some wrong WebSocket handshakes are answered by the platform and never seen; others are accepted (rule D2).
-//! - A 101 that is dropped instead of returned leaves its socket in the lists (rule D6).
+//! - A 101 that is dropped instead of returned leaves its socket in the lists, until its other end is collected as
+//!   garbage (rule D6).
 //! - Compression of messages is agreed on with clients that offer it (rule D7).
 //! - Text that is not UTF-8 arrives with replacement characters; Close frames with a forbidden payload are clean closes,
 //!   long pings are answered, and frames need not be masked (rules D8, D13, D15, D16).
