@@ -93,6 +93,11 @@ impl Shared {
         }
     }
 
+    /// Whether a director picks what is next.
+    pub(super) fn is_directed(&self) -> bool {
+        self.director.is_some()
+    }
+
     /// For the history of a test.
     pub(super) fn note(&self, id: &ObjectId, what: fmt::Arguments<'_>) {
         if let Some(director) = &self.director {

@@ -239,7 +239,7 @@ impl Engine {
                 self.woken.extend(self.woken_next.drain(..));
             }
             while self.budget > 0
-                && let Some(key) = self.shared.next(&mut self.woken)
+                && let Some(key) = self.next_woken()
             {
                 busy = true;
                 self.budget -= 1;
@@ -258,6 +258,29 @@ impl Engine {
                 return false;
             }
         }
+    }
+
+    /// The task that goes on next. Work that was asked for begins in the order in which it was, whatever a director
+    /// picks.
+    fn next_woken(&mut self) -> Option<TaskKey> {
+        let picked = self.shared.next(&mut self.woken)?;
+        let begins = |engine: &mut Self, key: &TaskKey| {
+            let live = engine.live(key.object);
+            live.is_some_and(|(_, live)| live.tasks.get(&key.task).is_some_and(|task| !task.started))
+        };
+        if self.shared.is_directed() && begins(self, &picked) {
+            let waiting: Vec<TaskKey> = self.woken.iter().copied().collect();
+            let earlier = waiting
+                .into_iter()
+                .enumerate()
+                .filter(|(_, key)| key.object == picked.object && key.task < picked.task && begins(self, key))
+                .min_by_key(|(_, key)| key.task);
+            if let Some((at, key)) = earlier {
+                self.woken[at] = picked;
+                return Some(key);
+            }
+        }
+        Some(picked)
     }
 
     /// Takes no new requests, messages and alarms from here on.

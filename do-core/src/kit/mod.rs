@@ -43,7 +43,7 @@
 //! # Order
 //! What the platform leaves open is decided by the seed: which of several woken tasks goes on, which object and which
 //! connection comes next, the order of [`SocketRegistry::all`](crate::SocketRegistry::all). What it promises holds: one
-//! caller's calls, one socket's messages and the starts of handlers stay in order. [`Builder::seed`] or the variable
+//! caller's calls, one socket's messages, and the starts of handlers and of background work stay in order. [`Builder::seed`] or the variable
 //! `DO_KIT_SEED` chooses; the same seed gives the same run, and the same [`history`](Kit::history) byte for byte, as
 //! long as the objects take time and chance from their state alone. A test that panics prints the seed. To look for
 //! the order that breaks an object, run its test with many seeds: [`for_seeds`].
