@@ -23,8 +23,8 @@ const EVICT_LOOKS: usize = 64;
 const IDLE_CHECK: Duration = Duration::from_millis(100);
 
 /// The platform's own words (rule B10).
-const GATE_EXPIRED: &str = "A call to blockConcurrencyWhile() in a Durable Object waited for too long. The \
-                                       call was canceled and the Durable Object was reset.";
+const GATE_EXPIRED: &str = "A call to blockConcurrencyWhile() in a Durable Object waited for too long. The call was \
+     canceled and the Durable Object was reset.";
 
 impl Engine {
     /// Makes an instance for the event at the front of the inbox. On failure that event alone fails (rule B7).
