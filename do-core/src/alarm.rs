@@ -51,7 +51,8 @@ pub trait AlarmScheduler: Clone + 'static {
     async fn delete(&self) -> Result<(), Error>;
 
     /// Moves the slot only earlier: sets it when it is empty or later than `at`. Within a run the slot is empty,
-    /// so it is set; within a constructor it does not touch the alarm that woke the object (rule E12).
+    /// so it is set; within a constructor a time from now on leaves the alarm that woke the object as it is (rule
+    /// E12).
     ///
     /// Two deadlines can so share the slot: the run comes for the sooner one, also when that is a retry (rule
     /// E11), and its handler must set what is left. Takes effect at the await.

@@ -17,7 +17,7 @@ impl Engine {
     pub(super) fn deliver(&mut self, index: u32, event: Event) {
         let now = self.shared.elapsed.get();
         if let Some(place) = self.place(index) {
-            place.last_event = now;
+            place.last_attended = now;
             place.inbox.push_back(event);
             self.schedule(index);
         }

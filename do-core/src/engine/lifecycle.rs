@@ -23,8 +23,8 @@ const EVICT_LOOKS: usize = 64;
 const IDLE_CHECK: Duration = Duration::from_millis(100);
 
 /// The platform's own words (rule B10).
-const GATE_EXPIRED: &str = "A call to blockConcurrencyWhile() in a Durable Object waited for too long. The \
-                                       call was canceled and the Durable Object was reset.";
+const GATE_EXPIRED: &str = "A call to blockConcurrencyWhile() in a Durable Object waited for too long. The call was \
+     canceled and the Durable Object was reset.";
 
 impl Engine {
     /// Makes an instance for the event at the front of the inbox. On failure that event alone fails (rule B7).
@@ -230,16 +230,17 @@ impl Engine {
         if place.live.is_none() {
             return self.forget_if_possible(index);
         }
-        if let Some(limit) = background
+        if !place.has_only_background() {
+            place.last_attended = now;
+        } else if let Some(limit) = background
             && !place.why_awake().is_empty()
-            && place.has_only_background()
-            && place.last_event + limit <= now
+            && place.last_attended.saturating_add(limit) <= now
         {
             let message = format!("background work alone kept the object for longer than {limit:?}");
             tracing::warn!(object = index, "{message}");
             return self.reset(index, &Error::new(crate::ErrorKind::Reset, message));
         }
-        let rest = (place.last_active + idle).saturating_sub(now);
+        let rest = place.last_active.saturating_add(idle).saturating_sub(now);
         if !place.why_awake().is_empty() || !rest.is_zero() {
             place.idle_check = true;
             self.shared.after(if rest.is_zero() { idle.max(IDLE_CHECK) } else { rest }, Due::Idle(index));

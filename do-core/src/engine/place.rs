@@ -53,8 +53,8 @@ pub(super) struct Place {
     /// A look at whether it is idle is due at some time.
     pub(super) idle_check: bool,
     pub(super) last_active: Duration,
-    /// When something from outside came last.
-    pub(super) last_event: Duration,
+    /// When something from outside came last, or was last seen to be under way.
+    pub(super) last_attended: Duration,
 }
 
 /// What is in memory of an object that is awake.
@@ -148,7 +148,7 @@ impl Place {
             queued: false,
             idle_check: false,
             last_active: Duration::ZERO,
-            last_event: Duration::ZERO,
+            last_attended: Duration::ZERO,
         }
     }
 
@@ -186,7 +186,7 @@ impl Place {
         why
     }
 
-    /// Whether nothing but background work and sleeps keep it in memory, and no client is connected (rule B4).
+    /// Whether nothing but background work, sleeps and calls keep it in memory, and no client is connected (rule B4).
     pub(super) fn has_only_background(&self) -> bool {
         let Some(live) = &self.live else { return false };
         self.inbox.is_empty()

@@ -112,7 +112,7 @@ impl<Q: SqlStorage> KeyValue<Q> {
     /// Sets the values of several keys, all of them or none. Of a key that comes twice the last value counts.
     ///
     /// # Errors
-    /// As [`put`](Self::put), and [`ErrorKind::Limit`] for too many keys.
+    /// As [`put`](Self::put) and [`SqlStorage::transaction`], and [`ErrorKind::Limit`] for too many keys.
     pub fn put_many<K: AsRef<str>, T: Serialize>(
         &self,
         entries: impl IntoIterator<Item = (K, T)>,

@@ -23,6 +23,16 @@ pub(crate) fn check_depth(open: usize) -> Result<(), Error> {
     Err(Error::new(ErrorKind::Limit, message))
 }
 
+/// Whether the database may be emptied inside so many transactions and row callbacks (rules F9 and F19).
+pub(crate) fn check_erase(transactions: usize, callbacks: usize) -> Result<(), Error> {
+    let inside = match (transactions, callbacks) {
+        (0, 0) => return Ok(()),
+        (0, _) => "while for_each runs",
+        _ => "inside a transaction",
+    };
+    Err(Error::new(ErrorKind::Invalid, format!("delete_all cannot run {inside}")))
+}
+
 /// What a value costs to keep.
 pub(crate) fn kept_bytes(value: &Value) -> usize {
     let content = match value {

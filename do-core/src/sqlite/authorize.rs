@@ -200,7 +200,8 @@ fn is_integer(value: &str) -> bool {
 }
 
 /// Functions that may be called (rule F12), sorted: the platform's list. It lacks SQLite's other names of some math
-/// functions, and what newer forms of `ALTER TABLE`, those that change constraints, are made of. Those that begin with `sqlite_` are what `ALTER TABLE` is made of; SQLite lets nobody else call them.
+/// functions, and what newer forms of `ALTER TABLE`, those that change constraints, are made of. Those that begin with
+/// `sqlite_` are what `ALTER TABLE` is made of; SQLite lets nobody else call them.
 const FUNCTIONS: &[&str] = &[
     "->",
     "->>",

@@ -146,9 +146,9 @@ impl Database {
         f()
     }
 
-    /// Whether a row callback is running.
-    pub(super) fn is_iterating(&self) -> bool {
-        self.iterating.get() > 0
+    /// How many row callbacks are running, one inside the other.
+    pub(super) fn callbacks(&self) -> usize {
+        self.iterating.get()
     }
 
     /// After a failed statement: remembers `error` if SQLite rolled back the whole transaction because of it.

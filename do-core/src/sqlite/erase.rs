@@ -4,7 +4,7 @@
 //! other write: it is durable with the commit and gone with a rollback.
 
 use super::{database::Database, error::host_error};
-use crate::{Error, ErrorKind, engine::Storage};
+use crate::{Error, engine::Storage, sql::rules::check_erase};
 use rusqlite::{Connection, config::DbConfig};
 
 /// What an object can set for the rest of its life (rules F13 and F14).
@@ -13,12 +13,7 @@ const DEFAULTS: &str = "PRAGMA foreign_keys = ON; PRAGMA recursive_triggers = OF
 
 impl Database {
     pub(super) fn erase(&self) -> Result<(), Error> {
-        if self.depth() > 0 {
-            return Err(Error::new(ErrorKind::Invalid, "delete_all cannot run inside a transaction"));
-        }
-        if self.is_iterating() {
-            return Err(Error::new(ErrorKind::Invalid, "delete_all cannot run while for_each runs"));
-        }
+        check_erase(self.depth(), self.callbacks())?;
         self.rollback();
         let Some(conn) = self.existing()? else { return Ok(()) };
         // On the platform the new database has a new connection; inside a transaction some of these have no effect.

@@ -146,8 +146,8 @@ impl Database {
     ) -> Result<Vec<String>, Error> {
         let mut rows = Stepped { rows: statement.raw_query(), columns: None };
         match sink {
-            Sink::Drop => while rows.next(&mut Vec::new())? {},
-            Sink::Collect(into) => rows.collect(into)?,
+            Sink::Drop => rows.skip(writes)?,
+            Sink::Collect(into) => rows.collect(into, writes)?,
             Sink::Each(each) if writes => self.each_written(&mut rows, each)?,
             Sink::Each(each) => self.each_read(&mut rows, each)?,
         }
@@ -241,16 +241,25 @@ impl Stepped<'_> {
         Ok(true)
     }
 
-    /// All rows, to the end also when they are too many: a statement that writes is not left half done.
-    fn collect(&mut self, into: &mut Vec<Vec<Value>>) -> Result<(), Error> {
+    /// Runs a statement whose rows nobody wants. One that reads has run with its first step: it may have no end.
+    fn skip(&mut self, writes: bool) -> Result<(), Error> {
+        while self.rows.next().map_err(|error| sql_error(error, 0))?.is_some() && writes {}
+        Ok(())
+    }
+
+    /// All rows. When they are too many, a statement that writes goes on to its end, so that it is not left half done;
+    /// one that reads may have none.
+    fn collect(&mut self, into: &mut Vec<Vec<Value>>, writes: bool) -> Result<(), Error> {
         let (mut row, mut bytes) = (Vec::new(), 0_usize);
         while self.next(&mut row)? {
             bytes = bytes.saturating_add(row.iter().map(kept_bytes).sum());
-            if bytes <= limits::SQL_RESULT_BYTES {
-                into.push(std::mem::take(&mut row));
+            if bytes > limits::SQL_RESULT_BYTES {
+                self.skip(writes)?;
+                return Err(too_large_result());
             }
+            into.push(std::mem::take(&mut row));
         }
-        if bytes > limits::SQL_RESULT_BYTES { Err(too_large_result()) } else { Ok(()) }
+        Ok(())
     }
 }
 

@@ -141,9 +141,9 @@ impl Builder {
         self
     }
 
-    /// An object that only sleeps and background work keep in memory, and to which no client is connected, is reset
-    /// this long after its last event, give or take the [idle](Self::idle) time. Default: no limit; the platform's is
-    /// 70 to 140 s (rule B4).
+    /// An object that only background work, sleeps and calls to others keep in memory, and to which no client is
+    /// connected, is reset when that has lasted this long; it is looked at once in an [idle](Self::idle) time. Default:
+    /// no limit; the platform's is 70 to 140 s (rule B4).
     pub fn background(mut self, most: Duration) -> Self {
         self.background = Some(most);
         self
@@ -208,7 +208,8 @@ impl Builder {
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when another process uses the directory, for a namespace that is named wrongly or
-    /// twice, and when the [migrations](Self::migrations) do not fit; [`ErrorKind::Platform`] when the directory or a file in it cannot be used.
+    /// twice, and when the [migrations](Self::migrations) do not fit; [`ErrorKind::Platform`] when the directory or a
+    /// file in it cannot be used.
     pub fn start(self) -> Result<Host, Error> {
         self.check()?;
         let failed = |e: std::io::Error| {

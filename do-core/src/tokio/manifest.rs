@@ -64,13 +64,27 @@ impl Manifest {
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         let manifest: Self = serde_json::from_slice(&text).map_err(|error| fault(&path, error))?;
-        // Folders are removed by these: nothing but our own may be reached.
-        let mut keys = manifest.namespaces.values().chain(&manifest.retired).chain(&manifest.removing);
-        if let Some(key) = keys.find(|key| !is_key(key)) {
-            let message = format!("{}: {key:?} is no key of a namespace", path.display());
-            return Err(Error::new(ErrorKind::Platform, message));
-        }
+        manifest
+            .check()
+            .map_err(|why| Error::new(ErrorKind::Platform, format!("{}: {why}", path.display())))?;
         Ok(manifest)
+    }
+
+    /// Folders are removed by keys: nothing but our own may be reached, and nothing of a namespace that is there.
+    fn check(&self) -> Result<(), String> {
+        let mut keys = self.namespaces.values().chain(&self.retired).chain(&self.removing);
+        if let Some(key) = keys.find(|key| !is_key(key)) {
+            return Err(format!("{key:?} is no key of a namespace"));
+        }
+        let mut once = BTreeSet::new();
+        let mut used = self.namespaces.values().chain(&self.retired);
+        if let Some(key) = used.find(|key| !once.insert(key.to_ascii_lowercase())) {
+            return Err(format!("{key:?} is the key of two namespaces"));
+        }
+        match self.removing.iter().find(|key| !self.retired.contains(*key)) {
+            Some(key) => Err(format!("{key:?} is to be removed, and no key of a namespace that was deleted")),
+            None => Ok(()),
+        }
     }
 
     /// That of a new directory.

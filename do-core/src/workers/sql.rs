@@ -77,7 +77,11 @@ impl WorkersSql {
         if columns.is_empty() {
             return Ok((columns, cursor));
         }
-        let run = rows_of(&cursor, &columns, each);
+        let run = match leads && !writes(&cursor) {
+            // It has run with its first step, nobody wants its rows, and there may be no end of them.
+            true => Ok(ControlFlow::Break(())),
+            false => rows_of(&cursor, &columns, each),
+        };
         if !matches!(run, Ok(ControlFlow::Continue(()))) {
             // Only what is left to run is ended by this: a cursor that stays open until it is collected keeps its
             // table from being dropped and, when it writes, the turn from being committed.
@@ -170,7 +174,7 @@ fn rows_of(cursor: &Cursor, columns: &[String], each: &mut Each<'_>) -> Result<C
         let row: Array = next.value().unchecked_into();
         row.iter().map(read).collect::<Result<_, _>>().map(Some)
     };
-    if count(cursor.rows_written()).is_some_and(|written| written > 0) {
+    if writes(cursor) {
         let mut all = Vec::new();
         while let Some(row) = next()? {
             all.push(row);
@@ -188,6 +192,11 @@ fn rows_of(cursor: &Cursor, columns: &[String], each: &mut Each<'_>) -> Result<C
         }
     }
     Ok(ControlFlow::Continue(()))
+}
+
+/// Whether the statement writes, which it has then done with its first step.
+fn writes(cursor: &Cursor) -> bool {
+    count(cursor.rows_written()).is_some_and(|written| written > 0)
 }
 
 /// An exception of running a text, with what every host says where the platform speaks of its JavaScript interface.

@@ -10,7 +10,9 @@ use super::{
     timer::Timer,
     turn,
 };
-use crate::{Error, ErrorKind, Failure, Message, ObjectId, ObjectState, Timestamp, limits};
+use crate::{
+    Error, ErrorKind, Failure, Message, ObjectId, ObjectState, Timestamp, limits, sql::rules::check_erase,
+};
 use js_sys::Promise;
 use std::{
     cell::{Cell, RefCell},
@@ -373,12 +375,7 @@ impl ObjectState for WorkersState {
 
     fn delete_all(&self) -> Result<(), Error> {
         let inner = self.inner();
-        if inner.own_transactions() > 0 {
-            return Err(Error::new(ErrorKind::Invalid, "delete_all cannot run inside a transaction"));
-        }
-        if inner.iterating.get() > 0 {
-            return Err(Error::new(ErrorKind::Invalid, "delete_all cannot run while for_each runs"));
-        }
+        check_erase(inner.own_transactions(), inner.iterating.get())?;
         let deleted = inner.storage.delete_all().map_err(|e| caught(&e))?;
         inner.alarm_run.touch();
         // Done at the call; what can still fail is the commit, which resets the object as any commit does.

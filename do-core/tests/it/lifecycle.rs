@@ -163,6 +163,32 @@ async fn b4_background_work_alone_keeps_an_object_for_as_long_as_the_host_says()
 }
 
 #[tokio::test]
+async fn b4_background_work_has_its_time_from_the_end_of_a_long_request() {
+    let rig = Rig::with(|builder| builder.background(Duration::from_secs(100)));
+    let work = json!({"wait_until": [{"wait_for": 1}]});
+    let request = rig.begin("x", json!([work, {"sleep": 200_000}]));
+    rig.pass_in_steps(200_000, 5_000).await;
+    join(request).await.unwrap();
+    rig.pass_in_steps(80_000, 5_000).await;
+    assert!(rig.is_awake("x").await);
+    rig.pass_in_steps(40_000, 5_000).await;
+    assert!(!rig.is_awake("x").await);
+}
+
+#[tokio::test]
+async fn times_without_an_end_keep_objects_for_ever() {
+    let rig = Rig::with(|builder| builder.background(Duration::MAX).idle(Duration::from_secs(10)));
+    rig.run("x", json!([{"wait_until": [{"wait_for": 1}]}])).await.unwrap();
+    rig.pass(100_000).await;
+    assert!(rig.is_awake("x").await);
+    let rig = Rig::with(|builder| builder.idle(Duration::MAX));
+    rig.pass(1_000).await;
+    rig.run("x", json!([])).await.unwrap();
+    rig.pass(100_000_000).await;
+    assert!(rig.is_awake("x").await);
+}
+
+#[tokio::test]
 async fn b7_a_failed_constructor_fails_its_request_alone_and_is_not_remembered() {
     let rig = Rig::new();
     let fails = json!([{"on_new": [{"note": "half"}, {"fail_before": START + 60_000}]}]);

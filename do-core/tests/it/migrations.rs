@@ -413,6 +413,21 @@ fn a_file_that_is_damaged_or_newer_is_named_and_nothing_is_removed() {
             ErrorKind::Platform,
             "\"OLD/../x\" is no key of a namespace",
         ),
+        (
+            text.replace("\"removing\": []", "\"removing\": [\"ROOM\"]"),
+            ErrorKind::Platform,
+            "\"ROOM\" is to be removed, and no key of a namespace that was deleted",
+        ),
+        (
+            text.replace("\"retired\": []", "\"retired\": [\"room\"]"),
+            ErrorKind::Platform,
+            "\"room\" is the key of two namespaces",
+        ),
+        (
+            text.replace("\"ROOM\": \"ROOM\"", "\"ROOM\": \"OLD\""),
+            ErrorKind::Platform,
+            "\"OLD\" is the key of two namespaces",
+        ),
     ] {
         assert_ne!(damaged, text);
         fs::write(&path, &damaged).unwrap();

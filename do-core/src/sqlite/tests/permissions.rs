@@ -277,3 +277,82 @@ fn f14_foreign_keys_can_be_deferred_for_one_turn() {
     f.database.commit().unwrap();
     assert_eq!(f.error("INSERT INTO c VALUES (2)").sql_code(), Some("SQLITE_CONSTRAINT_FOREIGNKEY"));
 }
+
+#[test]
+fn f11_no_way_around_leads_to_the_host_or_out_of_the_database() {
+    let f = guarded();
+    f.exec("CREATE VIRTUAL TABLE words USING fts5(a); INSERT INTO words VALUES ('x')");
+    f.exec("CREATE VIRTUAL TABLE boxes USING rtree(id, a, b)");
+    for sql in [
+        // Comments and quotes inside and around names and keywords.
+        "SELECT at FROM/**/_cf_alarm",
+        "SELECT at FROM [_cf_alarm]",
+        "SELECT at FROM `_CF_ALARM`",
+        "SELECT at FROM main . \"_cf_alarm\"",
+        "ATTACH/**/ '/tmp/x' AS y",
+        "/* a */VACUUM/**/INTO '/tmp/do-core-copy.sqlite'",
+        "EXPLAIN DELETE FROM _cf_alarm",
+        // Through other statements.
+        "WITH c AS (SELECT at FROM _cf_alarm) SELECT * FROM c",
+        "WITH c AS (SELECT 1) UPDATE _cf_alarm SET at = 1",
+        "SELECT (SELECT at FROM _cf_alarm)",
+        "INSERT INTO t SELECT 5, at FROM _cf_alarm",
+        "UPDATE t SET b = at FROM _cf_alarm",
+        "CREATE TABLE copy AS SELECT * FROM _cf_alarm",
+        "REPLACE INTO _cf_alarm VALUES (1, 2)",
+        "CREATE TABLE _cf_x AS SELECT 1",
+        "CREATE TABLE IF NOT EXISTS _cf_x (a)",
+        "DROP TABLE IF EXISTS _cf_alarm",
+        // Pragmas as tables.
+        "SELECT * FROM pragma_user_version",
+        "SELECT * FROM pragma_database_list",
+        "SELECT * FROM pragma_function_list",
+        "SELECT * FROM pragma_journal_mode('delete')",
+        "SELECT * FROM pragma_writable_schema(1)",
+        "SELECT * FROM pragma_table_info('_cf_alarm')",
+        "SELECT * FROM pragma_table_xinfo('_CF_alarm')",
+        "PRAGMA main.writable_schema = 1",
+        "PRAGMA \"journal_mode\" = DELETE",
+        "PRAGMA quick_check('_cf_alarm')",
+        "PRAGMA foreign_key_check(_cf_alarm)",
+        // The tables behind virtual ones.
+        "ALTER TABLE words RENAME TO _cf",
+        "ALTER TABLE boxes RENAME TO _cf",
+        "CREATE VIRTUAL TABLE _cf USING fts5(a)",
+        "CREATE VIRTUAL TABLE _cf USING rtree(id, a, b)",
+        "UPDATE words_data SET block = x'00'",
+        "DELETE FROM words_config",
+        "DROP TABLE words_data",
+        "INSERT INTO boxes_node VALUES (9, x'')",
+        // The schema itself.
+        "INSERT INTO sqlite_schema VALUES ('table', 'x', 'x', 2, '')",
+        "DELETE FROM main.sqlite_master",
+        "CREATE TRIGGER tr AFTER INSERT ON sqlite_schema BEGIN SELECT 1; END",
+        "CREATE INDEX i ON sqlite_schema (name)",
+        "DROP TABLE sqlite_stat1",
+    ] {
+        let error = f.database.exec(sql, &[]).map(|rows| format!("{rows:?}")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Sql, "{sql}: {error}");
+    }
+    // What is only a text until it runs.
+    f.exec("CREATE VIEW v AS SELECT at FROM _cf_alarm");
+    f.exec("CREATE TRIGGER reads AFTER UPDATE ON t BEGIN INSERT INTO t SELECT 9, at FROM _cf_alarm; END");
+    f.exec("CREATE TABLE u (a); CREATE TRIGGER writes AFTER INSERT ON u BEGIN DELETE FROM _cf_alarm; END");
+    f.exec("CREATE VIRTUAL TABLE outside USING fts5(at, content='_cf_alarm', content_rowid='id')");
+    for sql in [
+        "SELECT * FROM v",
+        "UPDATE t SET b = 1",
+        "INSERT INTO u VALUES (1)",
+        "SELECT * FROM outside",
+        "INSERT INTO outside (outside) VALUES ('rebuild')",
+    ] {
+        let error = f.database.exec(sql, &[]).map(|rows| format!("{rows:?}")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Sql, "{sql}: {error}");
+    }
+    assert_eq!(f.database.alarm().unwrap(), Some(Timestamp::from_millis(77)));
+    assert_eq!(f.scalar("SELECT count(*) FROM sqlite_schema WHERE name LIKE '\\_cf%' ESCAPE '\\'"), int(1));
+    assert_eq!(f.scalar("SELECT count(*) FROM t"), int(1));
+    f.database.commit().unwrap();
+    f.database.set_alarm(None).unwrap();
+    f.database.commit().unwrap();
+}

@@ -190,3 +190,58 @@ fn f15_a_statement_may_be_as_long_a_program_as_its_text_allows() {
     let list = vec!["1"; 40_000].join(",");
     assert_eq!(f.scalar(&format!("SELECT 1 IN ({list})")), int(1));
 }
+
+const ENDLESS: &str = "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c) SELECT i FROM c";
+
+#[test]
+fn f6_the_rows_of_a_leading_statement_are_not_read_to_an_end_that_may_not_come() {
+    let f = Fixture::new();
+    assert_eq!(f.scalar(&format!("{ENDLESS}; SELECT 7")), int(7));
+}
+
+#[test]
+fn a_result_without_an_end_is_refused_when_it_is_too_large() {
+    let f = Fixture::new();
+    let sql = ENDLESS.replace("SELECT i FROM", "SELECT zeroblob(1000000) FROM");
+    assert_eq!(f.error(&sql).kind(), ErrorKind::Limit);
+}
+
+#[test]
+fn f9_a_transaction_inside_a_row_callback_is_rolled_back_alone() {
+    let f = Fixture::prepared("CREATE TABLE t (a); INSERT INTO t VALUES (1), (2), (3)");
+    let mut seen = Vec::new();
+    let each = &mut |row: crate::Row<'_>| {
+        let a = row.at::<i64>(0)?;
+        seen.push(a);
+        for _ in 0..20 {
+            f.database.savepoint()?;
+            f.database.exec("INSERT INTO t VALUES (?)", &[int(a + 100)])?;
+        }
+        for _ in 0..20 {
+            f.database.rollback_to()?;
+        }
+        f.database.savepoint()?;
+        f.database.exec("UPDATE t SET a = a + 10 WHERE a = ?", &[int(a)])?;
+        f.database.release()?;
+        Ok(ControlFlow::Continue(()))
+    };
+    f.database.for_each("SELECT a FROM t", &[], each).unwrap();
+    assert_eq!(seen, [1, 2, 3]);
+    assert_eq!(f.scalar("SELECT group_concat(a, ' ') FROM t"), text("11 12 13"));
+}
+
+#[test]
+fn f9_a_schema_change_that_is_rolled_back_in_a_row_callback_ends_the_reading_with_an_error() {
+    let f = Fixture::prepared("CREATE TABLE t (a); INSERT INTO t VALUES (1), (2), (3)");
+    let each = &mut |_: crate::Row<'_>| {
+        f.database.savepoint()?;
+        f.database.exec("CREATE TABLE u (a)", &[])?;
+        f.database.rollback_to()?;
+        Ok(ControlFlow::Continue(()))
+    };
+    let ended = f.database.for_each("SELECT a FROM t", &[], each);
+    assert!(ended.is_ok() || ended.as_ref().is_err_and(|e| e.kind() == ErrorKind::Sql), "{ended:?}");
+    f.exec("INSERT INTO t VALUES (4)");
+    f.database.commit().unwrap();
+    assert_eq!(scalar(&f.reopened(), "SELECT count(*) FROM t", &[]), int(4));
+}

@@ -26,6 +26,7 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         Case::new("f6 semicolons in strings, names, comments and triggers end nothing", |lab| {
             Box::pin(said(lab, "", SEMICOLONS))
         }),
+        Case::new("f6 rows of a statement before the last are not read", |lab| Box::pin(f6_leading(lab))),
         Case::new("f6 a NUL character in the text is an error", |lab| Box::pin(f6_nul(lab))),
         Case::new("f7 RETURNING is done when the first row is seen", |lab| Box::pin(f7_returning(lab))),
         Case::new("f7 a statement that writes is done although its rows are stopped", |lab| {
@@ -181,6 +182,15 @@ async fn f6_parameters<D: Driver>(lab: &Lab<D>) -> Outcome {
     let message = "When executing multiple SQL statements in a single call, only the last statement can have parameters.";
     same("first", json!([error.kind, error.message]), json!(["Invalid", message]))?;
     same("what was before", ask(lab, "SELECT count(*) FROM t").await?, json!([[0]]))
+}
+
+async fn f6_leading<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let endless = "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c)";
+    same("without an end", ask(lab, &format!("{endless} SELECT i FROM c; SELECT 7")).await?, json!([[7]]))?;
+    let later = format!("{endless} SELECT CASE WHEN i > 1 THEN json('{{') END FROM c; SELECT 8");
+    same("with an error behind the first", ask(lab, &later).await?, json!([[8]]))?;
+    let writes = "CREATE TABLE t (a); INSERT INTO t VALUES (1), (2), (3) RETURNING a; SELECT count(*) FROM t";
+    same("of one that writes", ask(lab, writes).await?, json!([[3]]))
 }
 
 async fn f6_nul<D: Driver>(lab: &Lab<D>) -> Outcome {
