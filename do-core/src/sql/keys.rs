@@ -7,10 +7,10 @@ use super::Value;
 #[must_use]
 pub struct Keys<'a> {
     prefix: &'a str,
-    from: &'a str,
-    after: Option<&'a str>,
-    before: Option<&'a str>,
-    reversed: bool,
+    start: &'a str,
+    start_after: Option<&'a str>,
+    end: Option<&'a str>,
+    reverse: bool,
     limit: Option<u32>,
 }
 
@@ -25,27 +25,27 @@ impl<'a> Keys<'a> {
         Self { prefix, ..Self::default() }
     }
 
-    /// Not those before this one.
-    pub fn from(self, from: &'a str) -> Self {
-        Self { from, ..self }
+    /// From this one on, itself included.
+    pub fn start(self, start: &'a str) -> Self {
+        Self { start, ..self }
     }
 
     /// Only those behind this one: to go on where the last list ended.
-    pub fn after(self, after: &'a str) -> Self {
-        Self { after: Some(after), ..self }
+    pub fn start_after(self, start_after: &'a str) -> Self {
+        Self { start_after: Some(start_after), ..self }
     }
 
-    /// Only those before this one.
-    pub fn before(self, before: &'a str) -> Self {
-        Self { before: Some(before), ..self }
+    /// Up to this one, itself not included.
+    pub fn end(self, end: &'a str) -> Self {
+        Self { end: Some(end), ..self }
     }
 
     /// From the last to the first; a limit then counts from the end.
-    pub fn reversed(self) -> Self {
-        Self { reversed: true, ..self }
+    pub fn reverse(self) -> Self {
+        Self { reverse: true, ..self }
     }
 
-    /// At most this many.
+    /// At most this many; of 0 there are none.
     pub fn limit(self, limit: u32) -> Self {
         Self { limit: Some(limit), ..self }
     }
@@ -53,12 +53,12 @@ impl<'a> Keys<'a> {
     /// What comes behind `WHERE`, with its parameters.
     pub(super) fn condition(&self) -> (String, Vec<Value>) {
         let mut condition = "key >= ?".to_owned();
-        let mut params = vec![Value::from(self.from.max(self.prefix))];
-        if let Some(after) = self.after {
+        let mut params = vec![Value::from(self.start.max(self.prefix))];
+        if let Some(after) = self.start_after {
             condition.push_str(" AND key > ?");
             params.push(after.into());
         }
-        let end = match (self.before.map(str::to_owned), successor(self.prefix)) {
+        let end = match (self.end.map(str::to_owned), successor(self.prefix)) {
             (Some(before), Some(end)) => Some(before.min(end)),
             (before, end) => before.or(end),
         };
@@ -66,7 +66,7 @@ impl<'a> Keys<'a> {
             condition.push_str(" AND key < ?");
             params.push(end.into());
         }
-        condition.push_str(if self.reversed { " ORDER BY key DESC" } else { " ORDER BY key" });
+        condition.push_str(if self.reverse { " ORDER BY key DESC" } else { " ORDER BY key" });
         if let Some(limit) = self.limit {
             condition.push_str(" LIMIT ?");
             params.push(limit.into());
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn g3_conditions_are_met_together() {
-        let keys = Keys::prefix("b").from("a").after("bb").before("x").reversed().limit(3);
+        let keys = Keys::prefix("b").start("a").start_after("bb").end("x").reverse().limit(3);
         let (condition, params) = keys.condition();
         assert_eq!(condition, "key >= ? AND key > ? AND key < ? ORDER BY key DESC LIMIT ?");
         assert_eq!(params, ["b".into(), "bb".into(), "c".into(), Value::Integer(3)]);

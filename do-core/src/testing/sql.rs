@@ -187,18 +187,18 @@ impl KeysOf {
     fn keys(&self) -> Keys<'_> {
         let mut keys = Keys::prefix(&self.prefix);
         if let Some(from) = &self.from {
-            keys = keys.from(from);
+            keys = keys.start(from);
         }
         if let Some(after) = &self.after {
-            keys = keys.after(after);
+            keys = keys.start_after(after);
         }
         if let Some(before) = &self.before {
-            keys = keys.before(before);
+            keys = keys.end(before);
         }
         if let Some(limit) = self.limit {
             keys = keys.limit(limit);
         }
-        if self.reversed { keys.reversed() } else { keys }
+        if self.reversed { keys.reverse() } else { keys }
     }
 }
 

@@ -2,7 +2,7 @@ use super::{
     host::Host,
     lock::DirLock,
     manifest::Manifest,
-    migration::{Migration, check_name},
+    migration::{Applied, Migration, check_name},
     namespace::{HostEnv, NamespaceInfo, Shared, Unique, shard_of, system_random},
     serve::Serving,
     shard::{Shard, ShardQueue},
@@ -31,7 +31,7 @@ use std::{
 pub struct Builder {
     dir: PathBuf,
     classes: Vec<(String, MakeClass)>,
-    migrations: Option<Vec<Migration>>,
+    migrations: Option<Vec<Applied>>,
     shards: Option<usize>,
     idle: Duration,
     background: Option<Duration>,

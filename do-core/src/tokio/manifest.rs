@@ -8,7 +8,7 @@
 //! removed; only then is it removed, and a start that finds such a note removes the rest. A directory that is used
 //! without migrations has no such file: each name is its own key.
 
-use super::migration::{Change, Migration, check_name};
+use super::migration::{Applied, Change, check_name};
 use crate::{Error, ErrorKind, sqlite::AlarmIndex};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -31,7 +31,7 @@ const FORMAT: u32 = 1;
 pub(crate) struct Manifest {
     format: u32,
     /// Those that were applied, the first one first.
-    migrations: Vec<Migration>,
+    migrations: Vec<Applied>,
     /// Keys by name.
     namespaces: BTreeMap<String, String>,
     /// Keys of namespaces that were deleted: never used again.
@@ -102,7 +102,7 @@ impl Manifest {
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] as [`Builder::migrations`](super::Builder::migrations) says.
-    pub(super) fn after(&self, list: &[Migration], dir: &Path) -> Result<Self, Error> {
+    pub(super) fn after(&self, list: &[Applied], dir: &Path) -> Result<Self, Error> {
         let mut tags = BTreeSet::new();
         for migration in list {
             migration.check()?;
@@ -125,7 +125,7 @@ impl Manifest {
     }
 
     /// The list must begin with what was applied: otherwise it is that of an older program, or of another one.
-    fn not_applied<'a>(&self, list: &'a [Migration]) -> Result<&'a [Migration], Error> {
+    fn not_applied<'a>(&self, list: &'a [Applied]) -> Result<&'a [Applied], Error> {
         for (number, applied) in self.migrations.iter().enumerate() {
             let tag = applied.tag();
             match list.get(number) {
@@ -271,7 +271,7 @@ fn remove(dir: &Path, key: &str) -> io::Result<()> {
     }
 }
 
-fn changes(migration: &Migration) -> String {
+fn changes(migration: &Applied) -> String {
     let changes: Vec<_> = migration.changes().iter().map(ToString::to_string).collect();
     if changes.is_empty() { "changed nothing".to_owned() } else { changes.join(", ") }
 }

@@ -16,9 +16,13 @@ const NAME_BYTES: usize = 64;
 /// What `wrangler.toml` says of classes, this says of the namespaces that
 /// [`Builder::object`](super::Builder::object) registers. The changes of one migration happen in the order in which
 /// they are written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
-pub struct Migration {
+pub struct Migration(pub(super) Applied);
+
+/// A migration as a data directory remembers it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Applied {
     tag: String,
     changes: Vec<Change>,
 }
@@ -36,7 +40,7 @@ impl Migration {
     /// A migration that changes nothing yet. The tag is remembered in the data directory: 1 to 256 bytes, and no other
     /// migration's.
     pub fn new(tag: impl Into<String>) -> Self {
-        Self { tag: tag.into(), changes: Vec::new() }
+        Self(Applied { tag: tag.into(), changes: Vec::new() })
     }
 
     /// A new namespace (`new_sqlite_classes`). In a directory that was used without migrations before, it takes over
@@ -58,10 +62,12 @@ impl Migration {
     }
 
     fn and(mut self, change: Change) -> Self {
-        self.changes.push(change);
+        self.0.changes.push(change);
         self
     }
+}
 
+impl Applied {
     pub(super) fn tag(&self) -> &str {
         &self.tag
     }
