@@ -6,4 +6,5 @@ mod alarms;
 mod clients;
 mod common;
 mod faults;
+mod interleavings;
 mod order;
