@@ -185,14 +185,11 @@ impl<'a> Facts<'a> {
     }
 
     fn nothing_told_early(&self) -> Verdict {
-        let received: BTreeSet<_> = (0..)
-            .zip(&self.record.peers)
-            .flat_map(|(client, peer)| peer.received.iter().map(move |text| (client, *text)))
-            .collect();
+        let received: BTreeSet<_> = self.record.peers.iter().flat_map(|peer| &peer.received).collect();
         for (at, seen) in self.entries() {
             let left = match &seen.what {
-                What::Sends { client, text } => received.contains(&(*client, *text)),
-                What::Calls { call, .. } => self.runs.contains_key(call),
+                What::Sends { text, .. } => received.contains(text),
+                What::Calls { call } => self.runs.contains_key(call),
                 _ => false,
             };
             if left && self.loses_before(seen.instance, at) {
@@ -207,7 +204,7 @@ impl<'a> Facts<'a> {
         let callers: BTreeMap<u32, u32> = self
             .entries()
             .filter_map(|(_, seen)| match seen.what {
-                What::Calls { call, .. } => Some((call, seen.instance)),
+                What::Calls { call } => Some((call, seen.instance)),
                 _ => None,
             })
             .collect();
@@ -272,7 +269,7 @@ impl<'a> Facts<'a> {
     fn was_reset(&self, peer: &Peer) -> bool {
         let (object, connection) = (peer.object, peer.connection.unwrap_or(u32::MAX));
         let accepted = format!("network {connection} is socket ");
-        let mut after = self.record.history.lines().skip_while(|line| !line.contains(&accepted));
+        let mut after = self.record.before_crash.lines().skip_while(|line| !line.contains(&accepted));
         let evicted = self.case.ops.iter().any(|op| {
             matches!(op, Op::Strike(Fault::Evict(of)) | Op::StrikeIn(_, Fault::Evict(of)) if *of == object)
         });

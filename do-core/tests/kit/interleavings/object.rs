@@ -40,10 +40,11 @@ thread_local! {
     /// What a process must not have: rows that it only has seen.
     static MEMORY: RefCell<BTreeSet<(u8, u32)>> = const { RefCell::new(BTreeSet::new()) };
     /// What leaves without the gate: whoever runs the test brings it.
-    static LEAKS: RefCell<Vec<(u32, u32)>> = const { RefCell::new(Vec::new()) };
+    static LEAKS: RefCell<Vec<(u8, u32)>> = const { RefCell::new(Vec::new()) };
 }
 
-pub(crate) fn leaks() -> Vec<(u32, u32)> {
+/// Texts, and which objects they come from.
+pub(crate) fn leaks() -> Vec<(u8, u32)> {
     LEAKS.take()
 }
 
@@ -119,7 +120,7 @@ impl<S: ObjectState> Run<S> {
                 self.shared.state.sleep(Duration::ZERO).await;
             }
             if self.shared.flaw == flaw::ACK_FIRST {
-                let (row, turn, state) = (witness::number(), self.turn.get(), self.shared.state.clone());
+                let (row, turn, state) = (witness::number(), witness::number(), self.shared.state.clone());
                 self.saw(What::Writes { row, turn });
                 self.shared.state.wait_until(async move {
                     state.sleep(Duration::from_millis(1)).await;
@@ -134,15 +135,12 @@ impl<S: ObjectState> Run<S> {
         Ok(())
     }
 
+    /// A row that the witness does not know.
     fn undo(&self) {
-        let row = Cell::new(None);
-        let undone: Result<()> = self.shared.state.sql().transaction(|| {
-            row.set(Some(self.insert(None)?));
+        let _: Result<()> = self.shared.state.sql().transaction(|| {
+            self.insert(None)?;
             Err(Failure::msg("undone"))
         });
-        if let (Err(_), Some(row)) = (undone, row.get()) {
-            self.saw(What::Undoes { row });
-        }
     }
 
     /// The slot and the row that tells of it, both or none.
@@ -187,7 +185,7 @@ impl<S: ObjectState> Run<S> {
             let text = witness::number();
             let client = socket.attachment::<u32>()?.unwrap_or_default();
             if self.shared.flaw == flaw::NO_GATE {
-                LEAKS.with_borrow_mut(|leaks| leaks.push((client, text)));
+                LEAKS.with_borrow_mut(|leaks| leaks.push((self.shared.object, text)));
             } else if socket.send(text.to_string()).is_err() {
                 continue; // closed, or too slow
             }
@@ -200,7 +198,7 @@ impl<S: ObjectState> Run<S> {
     fn call(self: &Rc<Self>, to: u8, script: &Script) -> Result<impl Future<Output = ()> + use<S>> {
         let (call, script) = (witness::number(), witness::keep(script));
         let stub = self.shared.state.env().namespace("SCRIPTED")?.named(to.to_string())?;
-        self.saw(What::Calls { call, to });
+        self.saw(What::Calls { call });
         let asked: Asked = (call, script, None);
         let answer = stub.fetch(ask(Request::new(Body::empty()), "/", &asked));
         let this = Rc::clone(self);
@@ -344,11 +342,9 @@ impl<S: ObjectState, const FLAW: u8> DurableObject<S> for Scripted<S, FLAW> {
                 return Ok(reply::json(&(rows, at, clients))?);
             }
             "/relay" => {
-                let (client, text): (u32, u32) = asked(&request)?;
+                let text: u32 = asked(&request)?;
                 for socket in state.sockets().all() {
-                    if socket.attachment::<u32>()? == Some(client) {
-                        socket.send(text.to_string())?;
-                    }
+                    socket.send(text.to_string())?;
                 }
                 return Ok(reply::text(""));
             }

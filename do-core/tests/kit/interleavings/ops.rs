@@ -99,16 +99,18 @@ fn whom() -> impl Strategy<Value = Whom> {
     prop_oneof![Just(Whom::All), Just(Whom::Own)]
 }
 
-fn leaf() -> impl Strategy<Value = Step> {
+/// In a storm handlers fail, too.
+fn leaf(storm: u32) -> impl Strategy<Value = Step> {
     prop_oneof![
-        8 => (1_u8..4).prop_map(Step::Write),
-        1 => Just(Step::Undone),
-        3 => Just(Step::Read),
-        5 => ms().prop_map(Step::Sleep),
-        1 => Just(Step::DeleteAlarm),
-        4 => whom().prop_map(Step::Send),
+        16 => (1_u8..4).prop_map(Step::Write),
+        2 => Just(Step::Undone),
+        6 => Just(Step::Read),
+        10 => ms().prop_map(Step::Sleep),
+        2 => Just(Step::DeleteAlarm),
+        10 => whom().prop_map(Step::Send),
         1 => whom().prop_map(Step::Close),
-        1 => prop_oneof![3 => Just(Step::Fail), 1 => Just(Step::Reset), 1 => Just(Step::Panic)],
+        1 + storm => Just(Step::Fail),
+        storm => prop_oneof![Just(Step::Reset), Just(Step::Panic)],
     ]
 }
 
@@ -116,22 +118,22 @@ fn fails() -> impl Strategy<Value = u8> {
     prop_oneof![6 => Just(0_u8), 3 => 1_u8..4, 1 => Just(9_u8)]
 }
 
-fn step() -> impl Strategy<Value = Step> {
-    leaf().prop_recursive(3, 20, 4, |step| {
+fn step(storm: u32) -> impl Strategy<Value = Step> {
+    leaf(storm).prop_recursive(3, 20, 4, |step| {
         let script = || vec(step.clone(), 0..4);
         prop_oneof![
             6 => step.clone(),
             3 => (object(), script()).prop_map(|(to, script)| Step::Call(to, script)),
             1 => (object(), script(), script()).prop_map(|(to, one, two)| Step::CallTwice(to, one, two)),
             4 => (ms(), fails(), script()).prop_map(|(ms, fails, script)| Step::SetAlarm(ms.into(), fails, script)),
-            1 => script().prop_map(Step::Gate),
+            1 => script().prop_map(Step::Gate), // whose failure resets
             1 => script().prop_map(Step::Background),
         ]
     })
 }
 
-fn script() -> impl Strategy<Value = Script> {
-    vec(step(), 0..6)
+fn script(storm: u32) -> impl Strategy<Value = Script> {
+    vec(step(storm), 0..6)
 }
 
 fn fault() -> impl Strategy<Value = Fault> {
@@ -154,30 +156,51 @@ fn failing() -> impl Strategy<Value = Failing> {
     ]
 }
 
-fn op() -> impl Strategy<Value = Op> {
+/// What clients, callers and time do.
+fn calm(storm: u32) -> impl Strategy<Value = Op> {
     let client = || 0_u8..6;
+    let code = prop_oneof![Just(1_000_u16), Just(4_000), Just(5_000)];
     prop_oneof![
-        10 => (object(), script()).prop_map(|(to, script)| Op::Call(to, script)),
-        4 => (object(), script()).prop_map(|(to, script)| Op::Connect(to, script)),
-        6 => (client(), script()).prop_map(|(client, script)| Op::Message(client, script)),
-        1 => (client(), option::of(prop_oneof![Just(1_000_u16), Just(4_000), Just(5_000)]))
-            .prop_map(|(client, code)| Op::CloseClient(client, code)),
-        1 => client().prop_map(Op::Lose),
+        10 => (object(), script(storm)).prop_map(|(to, script)| Op::Call(to, script)),
+        4 => (object(), script(storm)).prop_map(|(to, script)| Op::Connect(to, script)),
+        10 => (client(), script(storm)).prop_map(|(client, script)| Op::Message(client, script)),
+        2 => (client(), option::of(code)).prop_map(|(client, code)| Op::CloseClient(client, code)),
+        2 => client().prop_map(Op::Lose),
         1 => client().prop_map(Op::Vanish),
         1 => (client(), any::<bool>()).prop_map(|(client, stalled)| Op::Stall(client, stalled)),
         1 => client().prop_map(Op::Mute),
         2 => client().prop_map(Op::Drain),
-        6 => prop_oneof![3 => 0_u32..20, 2 => 0_u32..15_000, 1 => 0_u32..100_000].prop_map(Op::Advance),
-        6 => (1_u8..12).prop_map(Op::Yield),
-        1 => fault().prop_map(Op::Strike),
-        3 => (0_u8..40, fault()).prop_map(|(steps, fault)| Op::StrikeIn(steps, fault)),
-        2 => (object(), failing()).prop_map(|(of, what)| Op::Fail(of, what)),
+        8 => prop_oneof![3 => 0_u32..20, 2 => 0_u32..15_000, 1 => 0_u32..100_000].prop_map(Op::Advance),
+        8 => (1_u8..12).prop_map(Op::Yield),
+        1 => object().prop_map(|object| Op::Strike(Fault::Hibernate(object))),
+        1 => (0_u8..40, object()).prop_map(|(steps, object)| Op::StrikeIn(steps, Fault::Hibernate(object))),
         1 => (0_u16..5_000).prop_map(Op::LateAlarms),
-        1 => (0_u8..3).prop_map(Op::RepeatAlarms),
-        1 => (0_u16..5_000).prop_map(Op::StepWall),
     ]
 }
 
+fn storm() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        20 => calm(1),
+        1 => fault().prop_map(Op::Strike),
+        3 => (0_u8..40, fault()).prop_map(|(steps, fault)| Op::StrikeIn(steps, fault)),
+        2 => (object(), failing()).prop_map(|(of, what)| Op::Fail(of, what)),
+        1 => prop_oneof![
+            (0_u8..3).prop_map(Op::RepeatAlarms),
+            (0_u16..5_000).prop_map(Op::StepWall),
+        ],
+    ]
+}
+
+/// Some clients to begin with, or most of what follows would be about none.
+fn begin() -> impl Strategy<Value = Vec<Op>> {
+    vec((object(), vec(leaf(0), 0..3)).prop_map(|(to, script)| Op::Connect(to, script)), 0..4)
+}
+
 pub(crate) fn case() -> impl Strategy<Value = Case> {
-    (0_u64..1_000, vec(op(), 0..30)).prop_map(|(seed, ops)| Case { seed, ops })
+    let rest = prop_oneof![1 => vec(calm(0), 0..25), 2 => vec(storm(), 0..30)];
+    (0_u64..1_000, begin(), rest).prop_map(|(seed, mut ops, rest)| {
+        ops.push(Op::Advance(50));
+        ops.extend(rest);
+        Case { seed, ops }
+    })
 }

@@ -57,6 +57,8 @@ pub(crate) struct Record {
     pub(crate) peers: Vec<Peer>,
     pub(crate) held: Vec<Held>,
     pub(crate) history: String,
+    /// The same, without the crash at the end.
+    pub(crate) before_crash: String,
 }
 
 struct Player<'a> {
@@ -232,11 +234,11 @@ impl Player<'_> {
         }
     }
 
-    /// What flawed objects send beside the gate.
+    /// What flawed objects send beside the gate, through another object.
     fn bring_leaks(&self) {
-        for (client, text) in object::leaks() {
-            let to = self.record.borrow().peers[client as usize].object;
-            let relayed = self.stub(to).fetch(ask(Request::new(Body::empty()), "/relay", &(client, text)));
+        for (object, text) in object::leaks() {
+            let other = self.stub((object + 1) % OBJECTS);
+            let relayed = other.fetch(ask(Request::new(Body::empty()), "/relay", &text));
             drop(self.kit.spawn(async move { drop(relayed.await) }));
         }
     }
@@ -266,6 +268,7 @@ impl Player<'_> {
             let held = self.held(object).await;
             self.record.borrow_mut().held.push(held);
         }
+        self.record.borrow_mut().before_crash = kit.history();
         kit.crash();
         for object in 0..OBJECTS {
             let (rows, ..) = self.look_until(object).await;

@@ -32,15 +32,13 @@ pub(crate) enum What {
     Ends(End),
     /// The row with that number, in a turn with that number.
     Writes { row: u32, turn: u32 },
-    /// A row that was rolled back with its transaction.
-    Undoes { row: u32 },
     /// The slot was set or deleted in the transaction of that row.
     Alarm { row: u32, at: Option<i64> },
     /// The last turn of an alarm's run writes that row.
     AlarmEnds { row: u32 },
     /// A text for a client.
     Sends { client: u32, text: u32 },
-    Calls { call: u32, to: u8 },
+    Calls { call: u32 },
     Answered { call: u32, answer: Answer },
 }
 
