@@ -8,3 +8,4 @@ mod common;
 mod faults;
 mod interleavings;
 mod order;
+mod regression;

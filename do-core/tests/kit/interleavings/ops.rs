@@ -148,11 +148,11 @@ fn fault() -> impl Strategy<Value = Fault> {
 
 fn failing() -> impl Strategy<Value = Failing> {
     prop_oneof![
-        Just(Failing::Sql),
-        Just(Failing::SetAlarm),
-        Just(Failing::Commit),
-        Just(Failing::CrashBeforeCommit),
-        Just(Failing::CrashAfterCommit),
+        2 => Just(Failing::Sql),
+        1 => Just(Failing::SetAlarm),
+        4 => Just(Failing::Commit),
+        2 => Just(Failing::CrashBeforeCommit),
+        1 => Just(Failing::CrashAfterCommit),
     ]
 }
 
@@ -183,7 +183,7 @@ fn storm() -> impl Strategy<Value = Op> {
         20 => calm(1),
         1 => fault().prop_map(Op::Strike),
         3 => (0_u8..40, fault()).prop_map(|(steps, fault)| Op::StrikeIn(steps, fault)),
-        2 => (object(), failing()).prop_map(|(of, what)| Op::Fail(of, what)),
+        4 => (object(), failing()).prop_map(|(of, what)| Op::Fail(of, what)),
         1 => prop_oneof![
             (0_u8..3).prop_map(Op::RepeatAlarms),
             (0_u16..5_000).prop_map(Op::StepWall),
