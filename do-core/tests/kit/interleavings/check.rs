@@ -256,7 +256,9 @@ impl<'a> Facts<'a> {
         let told = told.count();
         let most = usize::from(!peer.is_open() || peer.vanished);
         if told > most {
-            return Err(format!("5: the object was told {told} times of the end of client {number}: {peer:?}"));
+            return Err(format!(
+                "5: the object was told {told} times of the end of client {number}: {peer:?}"
+            ));
         }
         let ended = peer.connection.is_some() && !peer.is_open() && !peer.vanished;
         if ended && told == 0 && !self.was_reset(peer) {

@@ -5,6 +5,7 @@
 //! tables hold. The same rules are held against objects that are wrong on purpose, to see that they can fail.
 
 mod check;
+mod flaw;
 mod object;
 mod ops;
 mod run;
@@ -12,7 +13,6 @@ mod slot;
 mod witness;
 
 use do_core::kit::Failing;
-use object::flaw;
 use ops::{Case, Fault, Op, Step, Whom, case};
 use proptest::{prelude::*, test_runner::Config};
 

@@ -1,6 +1,7 @@
 //! An object that runs scripts and tells the witness, and the same with faults of its own.
 
 use super::{
+    flaw,
     ops::{Script, Step, Whom},
     witness::{self, Answer, End, Job, Seen, What},
 };
@@ -8,50 +9,9 @@ use do_core::{Body, prelude::*};
 use futures::FutureExt as _;
 use std::{
     cell::{Cell, RefCell},
-    collections::BTreeSet,
     rc::Rc,
     time::Duration,
 };
-
-/// What is wrong with an object, to see that the checks see it.
-pub(crate) mod flaw {
-    pub(crate) const NONE: u8 = 0;
-    /// It acknowledges before it writes.
-    pub(crate) const ACK_FIRST: u8 = 1;
-    /// It answers reads from a memory that outlives it.
-    pub(crate) const FROM_MEMORY: u8 = 2;
-    /// It awaits in the middle of what belongs together.
-    pub(crate) const TORN: u8 = 3;
-    /// What it sends passes by the output gate.
-    pub(crate) const NO_GATE: u8 = 4;
-    /// It runs its alarm when it is set.
-    pub(crate) const EARLY_ALARM: u8 = 5;
-    /// It handles every message twice.
-    pub(crate) const TWICE: u8 = 6;
-    /// It closes sockets and keeps no track of whom it told.
-    pub(crate) const DEAF: u8 = 7;
-    /// It keeps the last message back and handles the next one first.
-    pub(crate) const DISORDER: u8 = 8;
-    /// It sets its alarm again when it was deleted.
-    pub(crate) const UNDEAD_ALARM: u8 = 9;
-}
-
-thread_local! {
-    /// What a process must not have: rows that it only has seen.
-    static MEMORY: RefCell<BTreeSet<(u8, u32)>> = const { RefCell::new(BTreeSet::new()) };
-    /// What leaves without the gate: whoever runs the test brings it.
-    static LEAKS: RefCell<Vec<(u8, u32)>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Texts, and which objects they come from.
-pub(crate) fn leaks() -> Vec<(u8, u32)> {
-    LEAKS.take()
-}
-
-pub(crate) fn forget_memory() {
-    MEMORY.take();
-    LEAKS.take();
-}
 
 /// What a request asks for: the call's number, the script's, and the client's if it is a handshake.
 pub(crate) type Asked = (u32, u32, Option<u32>);
@@ -130,7 +90,7 @@ impl<S: ObjectState> Run<S> {
             }
             let row = self.insert(None)?;
             self.saw(What::Writes { row, turn: self.turn.get() });
-            MEMORY.with_borrow_mut(|memory| memory.insert((self.shared.object, row)));
+            flaw::remember(self.shared.object, row);
         }
         Ok(())
     }
@@ -162,10 +122,8 @@ impl<S: ObjectState> Run<S> {
     }
 
     fn read(&self) -> Result<()> {
-        let object = self.shared.object;
         if self.shared.flaw == flaw::FROM_MEMORY {
-            let rows = MEMORY.with_borrow(|all| all.iter().filter(|of| of.0 == object).map(|of| of.1).collect());
-            self.read.replace(rows);
+            self.read.replace(flaw::remembered(self.shared.object));
             return Ok(());
         }
         let rows = self.shared.state.sql().exec("SELECT row FROM log", ())?;
@@ -185,7 +143,7 @@ impl<S: ObjectState> Run<S> {
             let text = witness::number();
             let client = socket.attachment::<u32>()?.unwrap_or_default();
             if self.shared.flaw == flaw::NO_GATE {
-                LEAKS.with_borrow_mut(|leaks| leaks.push((self.shared.object, text)));
+                flaw::leak(self.shared.object, text);
             } else if socket.send(text.to_string()).is_err() {
                 continue; // closed, or too slow
             }
@@ -284,12 +242,12 @@ impl<S: ObjectState> Drop for Run<S> {
     }
 }
 
-
 fn play<S: ObjectState>(run: &Rc<Run<S>>, script: &[Step]) -> impl Future<Output = Result<()>> + use<S> {
     let (run, script) = (Rc::clone(run), script.to_vec());
     let work: std::pin::Pin<Box<dyn Future<Output = Result<()>>>> = Box::pin(async move {
         for step in &script {
-            let turned = run.step(step).await.map_err(|error| Failure::msg(format!("{}{error}", witness::OWN)))?;
+            let turned =
+                run.step(step).await.map_err(|error| Failure::msg(format!("{}{error}", witness::OWN)))?;
             if turned {
                 run.turned();
             }
@@ -338,7 +296,8 @@ impl<S: ObjectState, const FLAW: u8> DurableObject<S> for Scripted<S, FLAW> {
                 let rows: Vec<u32> = rows.iter().map(|row| row.at(0)).collect::<Result<_, _>>()?;
                 let at = state.alarms().get().await?.map(Timestamp::as_millis);
                 let sockets = state.sockets().all();
-                let clients: Vec<u32> = sockets.iter().filter_map(|of| of.attachment().ok().flatten()).collect();
+                let clients: Vec<u32> =
+                    sockets.iter().filter_map(|of| of.attachment().ok().flatten()).collect();
                 return Ok(reply::json(&(rows, at, clients))?);
             }
             "/relay" => {
@@ -373,7 +332,9 @@ impl<S: ObjectState, const FLAW: u8> DurableObject<S> for Scripted<S, FLAW> {
         let last = "SELECT script FROM log WHERE script IS NOT NULL ORDER BY rowid DESC LIMIT 1";
         let script = witness::script(state.sql().scalar(last, ())?.unwrap_or(u32::MAX));
         let mut result = match script.split_first() {
-            Some((Step::Sleep(fails), _)) if retry < u32::from(*fails) => Err(Failure::msg("failed on purpose")),
+            Some((Step::Sleep(fails), _)) if retry < u32::from(*fails) => {
+                Err(Failure::msg("failed on purpose"))
+            }
             Some((_, script)) => play(&run, script).await,
             None => Ok(()),
         };

@@ -1,7 +1,8 @@
 //! Plays a case in the kit, lets it come to rest, and records what everybody got.
 
 use super::{
-    object::{self, Asked, Scripted, ask},
+    flaw,
+    object::{Asked, Scripted, ask},
     ops::{Case, Fault, OBJECTS, Op, Script, Step},
     witness::{self, Answer, Seen},
 };
@@ -10,14 +11,7 @@ use do_core::{
     kit::{Builder, Client, Kit, Received, Strike},
     tokio::HostStub,
 };
-use std::{
-    cell::RefCell,
-    collections::BTreeMap,
-    future::poll_fn,
-    rc::Rc,
-    task::Poll,
-    time::Duration,
-};
+use std::{cell::RefCell, collections::BTreeMap, future::poll_fn, rc::Rc, task::Poll, time::Duration};
 
 /// A client, from its handshake on.
 #[derive(Debug, Default)]
@@ -78,7 +72,7 @@ fn builder<const FLAW: u8>() -> Builder {
 /// Plays a case with objects of that flaw.
 pub(crate) fn play<const FLAW: u8>(case: &Case) -> Record {
     witness::begin();
-    object::forget_memory();
+    flaw::forget();
     let kit = builder::<FLAW>().seed(case.seed).start().unwrap();
     let record = Rc::new(RefCell::new(Record::default()));
     let builder = builder::<FLAW>;
@@ -225,7 +219,8 @@ impl Player<'_> {
     fn message(&self, client: u8, script: &Script) {
         let script = witness::keep(script);
         let mut record = self.record.borrow_mut();
-        let there: Vec<usize> = (0..record.peers.len()).filter(|n| record.peers[*n].client.is_some()).collect();
+        let there: Vec<usize> =
+            (0..record.peers.len()).filter(|n| record.peers[*n].client.is_some()).collect();
         let Some(number) = there.get(usize::from(client) % there.len().max(1)) else { return };
         let peer = &mut record.peers[*number];
         let message = Message::json(&(number, peer.sent, script)).unwrap();
@@ -236,7 +231,7 @@ impl Player<'_> {
 
     /// What flawed objects send beside the gate, through another object.
     fn bring_leaks(&self) {
-        for (object, text) in object::leaks() {
+        for (object, text) in flaw::leaks() {
             let other = self.stub((object + 1) % OBJECTS);
             let relayed = other.fetch(ask(Request::new(Body::empty()), "/relay", &text));
             drop(self.kit.spawn(async move { drop(relayed.await) }));

@@ -10,7 +10,11 @@ pub(crate) enum Job {
     Call(u32),
     /// Of a client, with its number among that client's messages.
     Message(u32, u32),
-    Alarm { scheduled: i64, retry: u32, now: i64 },
+    Alarm {
+        scheduled: i64,
+        retry: u32,
+        now: i64,
+    },
     Closed(u32),
     Failed(u32),
     /// A gate's or background work of another run.
@@ -31,15 +35,31 @@ pub(crate) enum What {
     Begins(Job),
     Ends(End),
     /// The row with that number, in a turn with that number.
-    Writes { row: u32, turn: u32 },
+    Writes {
+        row: u32,
+        turn: u32,
+    },
     /// The slot was set or deleted in the transaction of that row.
-    Alarm { row: u32, at: Option<i64> },
+    Alarm {
+        row: u32,
+        at: Option<i64>,
+    },
     /// The last turn of an alarm's run writes that row.
-    AlarmEnds { row: u32 },
+    AlarmEnds {
+        row: u32,
+    },
     /// A text for a client.
-    Sends { client: u32, text: u32 },
-    Calls { call: u32 },
-    Answered { call: u32, answer: Answer },
+    Sends {
+        client: u32,
+        text: u32,
+    },
+    Calls {
+        call: u32,
+    },
+    Answered {
+        call: u32,
+        answer: Answer,
+    },
 }
 
 /// What a run's own error begins with: told from those of the host.
