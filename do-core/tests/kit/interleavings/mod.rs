@@ -24,7 +24,7 @@ fn cases(default: u32) -> Config {
 }
 
 proptest! {
-    #![proptest_config(cases(100))]
+    #![proptest_config(cases(64))]
 
     #[test]
     fn whatever_happens_the_promises_hold(case in case()) {
@@ -35,7 +35,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(16))]
+    #![proptest_config(cases(12))]
 
     #[test]
     fn whatever_happens_it_happens_again_with_the_same_seed(case in case()) {
