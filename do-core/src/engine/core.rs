@@ -185,6 +185,8 @@ pub(crate) struct Core {
     pub(super) alarm_ended: Cell<Option<RunEnd>>,
     /// The task whose turn runs, or ran last.
     pub(super) task: Cell<u64>,
+    /// The task whose first turn runs and is not committed: nothing of it has taken effect.
+    pub(super) beginning: Cell<Option<u64>>,
     /// Whether the alarm was touched in its run before this turn: a turn that is undone undoes its touch.
     touched_before: Cell<bool>,
     pub(super) rolled_back: Cell<bool>,
@@ -222,6 +224,7 @@ impl Core {
             alarm_changed: Cell::new(false),
             alarm_ended: Cell::new(None),
             task: Cell::new(0),
+            beginning: Cell::new(None),
             touched_before: Cell::new(false),
             rolled_back: Cell::new(false),
             turn: Cell::new(None),
@@ -244,9 +247,10 @@ impl Core {
         self.turn.set(None);
     }
 
-    /// What the turn did to the alarm is committed: a rollback from here on does not undo it.
-    pub(super) fn keep_touch(&self) {
+    /// What the turn did is committed: a rollback from here on does not undo it.
+    pub(super) fn kept(&self) {
         self.touched_before.set(self.alarm.borrow().is_touched());
+        self.beginning.set(None);
     }
 
     /// Undoes what the turn wrote. The instance must go: what it sent since then may never leave.

@@ -111,6 +111,7 @@ impl Engine {
     /// Throws the instance away with everything that is under way in it.
     pub(super) fn reset(&mut self, index: u32, error: &Error) {
         let error = &error.clone().remote(); // whatever its reason, it is the object's own (rule B13)
+        let in_doubt = &error.clone().of_reset(); // for calls of which an earlier turn was committed
         let Some(place) = self.places.get_mut(index as usize) else { return };
         let Some(live) = place.live.take() else { return };
         self.awake.remove(&(place.last_active, index));
@@ -121,10 +122,14 @@ impl Engine {
         live.core.roll_back();
         // E7: also when it ended and its commit failed
         let mut alarm_ran = live.core.alarm_ended.take().is_some();
+        let beginning = live.core.beginning.take();
         let mut remains = Vec::new();
         for (_, task) in live.tasks {
             match task.kind {
-                TaskKind::Fetch(reply) => reply.send(Err(error.clone())),
+                TaskKind::Fetch(reply) => {
+                    let undone = beginning == Some(task.serial);
+                    reply.send(Err(if undone { error } else { in_doubt }.clone()));
+                }
                 TaskKind::Alarm(timer) => {
                     alarm_ran = true;
                     live.core.cancel(timer);
@@ -141,7 +146,10 @@ impl Engine {
         let lost = live.core.gate.borrow_mut().drain_lost();
         for (_, output) in lost {
             match output {
-                Output::Reply(reply, _) => reply.send(Err(error.clone())),
+                // Of the turn whose commit failed.
+                Output::Reply(reply, _) => {
+                    reply.send(Err(if beginning.is_some() { error } else { in_doubt }.clone()));
+                }
                 Output::Body(held) => held.fail(),
                 Output::Send(..) | Output::Close(..) | Output::Failure(..) | Output::Call(_) => {}
             }

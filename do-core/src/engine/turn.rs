@@ -107,6 +107,7 @@ impl Engine {
         let first = !std::mem::replace(&mut task.started, true);
         task.waker.polling();
         core.task.set(task.serial);
+        core.beginning.set(first.then_some(task.serial));
         let waker = task.waker.waker();
         core.shared.note(
             &core.id,
@@ -174,7 +175,7 @@ impl Engine {
         let discarded = core.gate.borrow().awaits_open() && !core.rolled_back.get();
         let dirty = core.storage.is_dirty() || discarded;
         core.storage.commit()?;
-        core.keep_touch();
+        core.kept();
         if dirty {
             let mut gate = core.gate.borrow_mut();
             let number = gate.committed();

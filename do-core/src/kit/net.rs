@@ -107,8 +107,10 @@ impl Net {
         let mut links = self.links.borrow_mut();
         let link = links.get_mut(&conn.index)?;
         let result = change(link);
-        let (goes, reader) = (link.goes(), link.is_audible().then(|| link.reader.take()).flatten());
-        if link.ended && link.left {
+        let gone = link.ended && link.left;
+        let goes = !gone && link.goes(); // what is still on its way to a client that left goes nowhere
+        let reader = link.is_audible().then(|| link.reader.take()).flatten();
+        if gone {
             links.remove(&conn.index); // nobody asks for it any more
         }
         drop(links);

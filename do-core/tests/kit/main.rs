@@ -6,4 +6,6 @@ mod alarms;
 mod clients;
 mod common;
 mod faults;
+mod interleavings;
 mod order;
+mod regression;
