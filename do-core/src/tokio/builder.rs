@@ -125,7 +125,7 @@ impl Builder {
     /// # Ok(()) }
     /// ```
     pub fn migrations(mut self, list: impl IntoIterator<Item = Migration>) -> Self {
-        self.migrations = Some(list.into_iter().collect());
+        self.migrations = Some(list.into_iter().map(|migration| migration.0).collect());
         self
     }
 
