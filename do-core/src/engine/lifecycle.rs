@@ -233,13 +233,13 @@ impl Engine {
         if let Some(limit) = background
             && !place.why_awake().is_empty()
             && place.has_only_background()
-            && place.last_event + limit <= now
+            && place.last_event.saturating_add(limit) <= now
         {
             let message = format!("background work alone kept the object for longer than {limit:?}");
             tracing::warn!(object = index, "{message}");
             return self.reset(index, &Error::new(crate::ErrorKind::Reset, message));
         }
-        let rest = (place.last_active + idle).saturating_sub(now);
+        let rest = place.last_active.saturating_add(idle).saturating_sub(now);
         if !place.why_awake().is_empty() || !rest.is_zero() {
             place.idle_check = true;
             self.shared.after(if rest.is_zero() { idle.max(IDLE_CHECK) } else { rest }, Due::Idle(index));

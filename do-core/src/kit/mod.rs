@@ -73,6 +73,7 @@ mod executor;
 mod index;
 #[allow(clippy::module_inception)] // the type that the module is about
 mod kit;
+mod link;
 mod net;
 mod world;
 
