@@ -113,16 +113,16 @@ pub(super) async fn give_way() {
 /// # Panics
 /// When the test does, saying with which seed, and when `DO_KIT_SEED` is no number.
 #[allow(clippy::panic)] // as documented
-pub fn for_seeds(seeds: impl IntoIterator<Item = u64, IntoIter: 'static>, test: impl Fn(u64)) {
-    let only = super::builder::seed_of_environment().unwrap_or_else(|error| panic!("{error}"));
-    let seeds: Box<dyn Iterator<Item = u64>> = match only {
-        Some(seed) => Box::new(std::iter::once(seed)),
-        None => Box::new(seeds.into_iter()),
-    };
-    for seed in seeds {
+pub fn for_seeds(seeds: impl IntoIterator<Item = u64>, test: impl Fn(u64)) {
+    let run = |seed| {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| test(seed))) {
             eprintln!("this was seed {seed}: DO_KIT_SEED={seed} runs it alone");
             resume_unwind(panic);
         }
+    };
+    match super::builder::seed_of_environment() {
+        Ok(Some(seed)) => run(seed),
+        Ok(None) => seeds.into_iter().for_each(run),
+        Err(error) => panic!("{error}"),
     }
 }

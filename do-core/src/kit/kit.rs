@@ -293,6 +293,12 @@ impl Kit {
         self.0.director.again(times);
     }
 
+    /// Takes back all that was asked for and did not happen yet: strikes at steps and at random, what fails next, late
+    /// and repeated alarms. What they did stays done. To look at what is left of a run that was disturbed.
+    pub fn heal(&self) {
+        self.0.heal();
+    }
+
     /// Everything that has happened, a line each with its virtual time. The same seed and the same test give the same
     /// text.
     pub fn history(&self) -> String {

@@ -225,6 +225,12 @@ impl World {
         random.retain(|(_, probability)| *probability > 0.0);
     }
 
+    pub(super) fn heal(&self) {
+        self.planned.borrow_mut().clear();
+        self.random.borrow_mut().clear();
+        self.director.heal();
+    }
+
     /// Does one thing of those that can be done without the clock; false when there is none.
     pub(super) fn step(&self) -> bool {
         self.director.at(self.clock.elapsed());

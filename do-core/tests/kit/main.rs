@@ -6,4 +6,7 @@ mod alarms;
 mod clients;
 mod common;
 mod faults;
+mod misuse;
+mod objects;
 mod order;
+mod strikes;
