@@ -35,9 +35,9 @@ impl<S: ObjectState> Room<S> {
 
     /// Two turns that write, with a call in between.
     async fn add(&self, what: &str) -> Result<Response> {
+        self.0.alarms().set(self.0.now() + Duration::from_secs(5)).await?;
         self.note(&format!("begin {what}"))?;
         self.tell(&format!("begin {what}"))?;
-        self.0.alarms().set(self.0.now() + Duration::from_secs(5)).await?;
         let request = Request::new(format!("begin {what}").into());
         let booked = self.book()?.fetch(request).await?.into_body().text(100).await?;
         self.note(&format!("end {what}"))?;
