@@ -64,7 +64,6 @@ pub(super) fn run<F: Future>(world: &World, test: F) -> F::Output {
     }
 }
 
-#[allow(clippy::panic)] // as above
 fn run_alone<F: Future>(world: &World, test: F) -> F::Output {
     let flag = Arc::new(Flag(AtomicBool::new(true)));
     let waker = Waker::from(Arc::clone(&flag));
@@ -82,12 +81,16 @@ fn run_alone<F: Future>(world: &World, test: F) -> F::Output {
         let moved = world.step();
         looks = if world.moment() == before { looks + 1 } else { 0 };
         before = world.moment();
-        if looks > LOOKS {
-            panic!("the test looks again and again, but nothing is left to happen; {}", world.whats_due());
-        }
-        if !moved && !flag.0.load(Ordering::Acquire) {
-            panic!("the test waits, but nothing is left to happen; {}", world.whats_due());
-        }
+        assert!(
+            looks <= LOOKS,
+            "the test looks again and again, but nothing is left to happen; {}",
+            world.whats_due()
+        );
+        assert!(
+            moved || flag.0.load(Ordering::Acquire),
+            "the test waits, but nothing is left to happen; {}",
+            world.whats_due()
+        );
     }
 }
 

@@ -316,13 +316,11 @@ impl Kit {
 
     /// # Panics
     /// For a stub of another kit: a fault that strikes nothing would make a test that proves nothing.
-    #[allow(clippy::panic)] // as documented
     fn key(&self, stub: &HostStub) -> ObjectKey {
-        if !stub.is_of(&self.0.env()) {
-            panic!(
-                "this stub is of another kit, or of before a deployment: `Kit::namespace` gives the ones of now"
-            );
-        }
+        assert!(
+            stub.is_of(&self.0.env()),
+            "this stub is of another kit, or of before a deployment: `Kit::namespace` gives the ones of now"
+        );
         stub.key()
     }
 }

@@ -38,6 +38,16 @@ pub(super) struct Net {
     limits: Cell<ConnLimits>,
 }
 
+/// What a step of the network was.
+#[derive(Debug)]
+pub(super) enum Moved {
+    Nothing,
+    /// Something that the engine need not know.
+    Silently,
+    /// The engine must be told.
+    Event(SocketKey, SocketEvent),
+}
+
 impl Net {
     pub(super) fn new(limits: ConnLimits, director: Rc<Director>) -> Self {
         Self {
@@ -86,14 +96,15 @@ impl Net {
         self.with(conn, |link| link.connecting = false);
     }
 
-    /// Moves one thing on one connection; an event is for the engine. `None` when nothing can move.
-    pub(super) fn step(&self) -> Option<Option<(SocketKey, SocketEvent)>> {
+    /// Moves one thing on one connection.
+    pub(super) fn step(&self) -> Moved {
         let index = {
             let busy = self.busy.borrow();
             if busy.is_empty() {
-                return None;
+                return Moved::Nothing;
             }
-            busy.get(self.director.pick(busy.len())).copied()?
+            let Some(index) = busy.get(self.director.pick(busy.len())) else { return Moved::Nothing };
+            *index
         };
         let conn = ConnId { index, generation: 0 };
         let most = self.limits.get().message_bytes;
@@ -105,27 +116,26 @@ impl Net {
                 None
             }
         });
-        if let Some(Some((owner, event))) = &moved {
-            self.director.write(format_args!(
-                "network {index} brings {} to socket {}",
-                shown_event(event),
-                owner.socket
-            ));
-        }
-        Some(moved.flatten())
+        let Some((owner, event)) = moved.flatten() else { return Moved::Silently };
+        self.director.write(format_args!(
+            "network {index} brings {} to socket {}",
+            shown_event(&event),
+            owner.socket
+        ));
+        Moved::Event(owner, event)
     }
 
     // ---- for clients
 
     pub(super) fn send(&self, conn: ConnId, message: Message) -> Result<(), Error> {
-        self.from_client(conn, Inbound::Message(message))
+        self.push_in(conn, Inbound::Message(message))
     }
 
     pub(super) fn close(&self, conn: ConnId, payload: Vec<u8>) -> Result<(), Error> {
-        self.from_client(conn, Inbound::Close(payload))
+        self.push_in(conn, Inbound::Close(payload))
     }
 
-    fn from_client(&self, conn: ConnId, what: Inbound) -> Result<(), Error> {
+    fn push_in(&self, conn: ConnId, what: Inbound) -> Result<(), Error> {
         let sent = self.with(conn, |link| {
             let open = link.is_open();
             if open {

@@ -5,7 +5,7 @@ use super::{
     disk::Disk,
     executor::Spawned,
     index::{Index, Port},
-    net::Net,
+    net::{Moved, Net},
 };
 use crate::{
     Error, ErrorKind,
@@ -340,12 +340,13 @@ impl World {
     }
 
     fn network(&self) -> bool {
-        let Some(event) = self.net.step() else { return false };
-        if let Some((key, event)) = event {
-            self.with_engine(|engine| {
+        match self.net.step() {
+            Moved::Nothing => return false,
+            Moved::Silently => {}
+            Moved::Event(key, event) => self.with_engine(|engine| {
                 engine.tick();
                 engine.socket_event(key, event);
-            });
+            }),
         }
         true
     }
@@ -402,9 +403,7 @@ impl World {
 
     #[allow(clippy::panic)] // without its files a run means nothing, and neither does an object that drives the kit
     fn shut_down(&self, how: &str) {
-        if self.engine.try_borrow_mut().is_err() {
-            panic!("{FROM_INSIDE}"); // before anything has changed
-        }
+        assert!(self.engine.try_borrow_mut().is_ok(), "{FROM_INSIDE}"); // before anything has changed
         self.director.write(format_args!("{how}"));
         if let Err(error) = self.disk.crash() {
             panic!("the kit's files cannot be copied: {error}");
