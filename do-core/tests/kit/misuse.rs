@@ -35,15 +35,15 @@ fn what_was_spawned_ends_with_the_run_and_leaves_nothing_behind() {
     let kept = Rc::new(());
     let kit = kit();
     let a = probe(&kit, "a");
-    let result = kit.run(async {
+    let [result] = kit.run(async {
         let (inside, kept) = (kit.clone(), Rc::clone(&kept));
         let client = kit.connect(&a, "/?tag=x").await.unwrap();
         let result = kit.spawn(async move {
             let _held = (inside, kept, client);
-            pending::<()>().await
+            pending::<()>().await;
         });
         kit.settle().await;
-        result
+        [result] // not to be awaited here
     });
     assert_eq!(Rc::strong_count(&kept), 1);
     // The client that it held is lost for the object.
@@ -64,7 +64,7 @@ fn a_run_that_panics_drops_what_was_spawned() {
             let (inside, kept) = (kit.clone(), Rc::clone(&kept));
             drop(kit.spawn(async move {
                 let _held = (inside, kept);
-                pending::<()>().await
+                pending::<()>().await;
             }));
             kit.settle().await;
             panic!("the test fails");
@@ -118,7 +118,7 @@ fn a_test_that_looks_again_and_again_is_told_that_nothing_comes() {
             while client.try_receive().is_none() {
                 kit.settle().await;
             }
-        })
+        });
     });
     assert!(text.starts_with("the test looks again and again, but nothing is left to happen; "), "{text}");
     assert!(text.ends_with("the next thing is due in 3s: `advance` the clock"), "{text}");

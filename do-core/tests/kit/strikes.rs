@@ -30,6 +30,9 @@ async fn log(stub: &HostStub) -> Vec<String> {
     ask(stub, "/log").await.unwrap().lines().map(str::to_owned).collect()
 }
 
+/// A strike needs the kit's own stubs.
+type MakeStrike = fn(&Kit) -> Strike;
+
 type Seen = Rc<RefCell<Vec<String>>>;
 
 /// Joins and writes down what comes, until the connection ends. Its end is what it gives.
@@ -127,7 +130,7 @@ fn a_strike_at_any_step_makes_nothing_untrue_that_was_told() {
     let steps = run(SEED, |_| ()).steps;
     assert!(steps > 50, "{steps}");
     // The last two need not make a call fail: its one turn ends at once, or it keeps its object in memory.
-    let strikes: [(fn(&Kit) -> Strike, bool); 5] = [
+    let strikes: [(MakeStrike, bool); 5] = [
         (|_| Strike::Crash, true),
         (|_| Strike::LosePower, true),
         (|kit| Strike::Evict(stub(kit, "ROOM")), true),
