@@ -74,6 +74,8 @@ pub struct ManualClock(Arc<Mutex<Manual>>);
 
 struct Manual {
     now: Timestamp,
+    /// What of the time that passed is less than a millisecond, and so not in `now`.
+    rest: Duration,
     elapsed: Duration,
     listeners: Vec<Arc<dyn Fn() + Send + Sync>>,
 }
@@ -81,15 +83,22 @@ struct Manual {
 impl ManualClock {
     /// A clock that shows `now`.
     pub fn at(now: Timestamp) -> Self {
-        Self(Arc::new(Mutex::new(Manual { now, elapsed: Duration::ZERO, listeners: Vec::new() })))
+        Self(Arc::new(Mutex::new(Manual {
+            now,
+            rest: Duration::ZERO,
+            elapsed: Duration::ZERO,
+            listeners: Vec::new(),
+        })))
     }
 
     /// Moves the time forward. What becomes due runs on the hosts' own threads, before any request made
     /// after this call.
     pub fn advance(&self, by: Duration) {
         self.change(|manual| {
-            manual.now = manual.now + by;
-            manual.elapsed += by;
+            let passed = manual.rest.saturating_add(by);
+            manual.now = manual.now + passed;
+            manual.rest = Duration::from_nanos(u64::from(passed.subsec_nanos() % 1_000_000));
+            manual.elapsed = manual.elapsed.saturating_add(by);
         });
     }
 

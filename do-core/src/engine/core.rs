@@ -98,6 +98,11 @@ impl Shared {
         self.director.is_some()
     }
 
+    /// Which of so many the director takes; the first when there is none.
+    pub(super) fn pick(&self, of: usize) -> usize {
+        self.director.as_ref().map_or(0, |director| director.pick(of))
+    }
+
     /// For the history of a test.
     pub(super) fn note(&self, id: &ObjectId, what: fmt::Arguments<'_>) {
         if let Some(director) = &self.director {

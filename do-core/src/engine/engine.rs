@@ -234,11 +234,15 @@ impl Engine {
         self.budget = most;
         loop {
             let mut busy = self.tick();
-            if self.woken.is_empty() {
+            let directed = self.shared.is_directed();
+            if self.woken.is_empty() || directed {
                 self.shared.ready.take(&mut self.woken_next);
                 self.woken.extend(self.woken_next.drain(..));
             }
+            // A director lets an event begin before a task goes on that was woken: on the host either may be first.
+            let events_first = directed && !self.runnable.is_empty() && self.shared.pick(2) == 1;
             while self.budget > 0
+                && !events_first
                 && let Some(key) = self.next_woken()
             {
                 busy = true;

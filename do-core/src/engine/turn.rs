@@ -290,9 +290,12 @@ pub(super) fn finish(core: &Rc<Core>, live: &Live, serial: u64, kind: TaskKind, 
         (TaskKind::Alarm(timer), Outcome::Done(result)) => {
             core.cancel(timer);
             let end = if result.inspect_err(failed).is_ok() { RunEnd::Succeeded } else { RunEnd::Failed };
-            let again = end == RunEnd::Succeeded && core.shared.alarm_again();
-            let clears = !again && core.alarm.borrow().clears(end);
-            if clears && let Err(error) = core.storage.set_alarm(None) {
+            let clears = core.alarm.borrow().clears(end);
+            let again = clears && end == RunEnd::Succeeded && core.shared.alarm_again();
+            if clears
+                && !again
+                && let Err(error) = core.storage.set_alarm(None)
+            {
                 core.fault(error);
             }
             core.alarm_ended.set(Some(end));

@@ -26,9 +26,25 @@ pub struct Builder {
 }
 
 /// The seed that the variable `DO_KIT_SEED` names.
-pub(super) fn seed_of_environment() -> Option<u64> {
-    std::env::var("DO_KIT_SEED").ok()?.parse().ok()
+///
+/// # Errors
+/// [`ErrorKind::Invalid`] when it names none.
+pub(super) fn seed_of_environment() -> Result<Option<u64>, Error> {
+    std::env::var_os("DO_KIT_SEED").map(|text| seed_of(&text.to_string_lossy())).transpose()
 }
+
+fn seed_of(text: &str) -> Result<u64, Error> {
+    text.trim().parse().map_err(|_| {
+        Error::new(
+            ErrorKind::Invalid,
+            format!("DO_KIT_SEED is {text:?}: it must be a number from 0 to 2^64 - 1"),
+        )
+    })
+}
+
+/// Objects in memory before those that are idle leave early. On a host that depends on how many files may be open;
+/// here a run must be the same on every machine.
+const AWAKE: usize = 64;
 
 /// 2027-01-15: a time that is as good as any, and the same for every run.
 const BEGIN: Timestamp = Timestamp::from_millis(1_800_000_000_000);
@@ -114,10 +130,14 @@ impl Builder {
     /// Begins a world with nothing in it.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a namespace that is named wrongly or twice, and when the migrations do not fit;
+    /// [`ErrorKind::Invalid`] for a namespace that is named wrongly or twice, when the migrations do not fit, and when
+    /// `DO_KIT_SEED` is no number;
     /// [`ErrorKind::Platform`] when there is no room for temporary files.
     pub fn start(self) -> Result<Kit, Error> {
-        let seed = self.seed.or_else(seed_of_environment).unwrap_or(0);
+        let seed = match self.seed {
+            Some(seed) => seed,
+            None => seed_of_environment()?.unwrap_or(0),
+        };
         let clock = ManualClock::at(self.now);
         let director = Rc::new(Director::new(seed));
         let (queue, plan) = self.plan(seed, &Manifest::empty(), &clock)?;
@@ -142,7 +162,26 @@ impl Builder {
             Ok(())
         });
         let queue = ShardQueue::new();
-        let plan = self.host.shards(1).clock(clock.clone()).plan(before, vec![Arc::clone(&queue)], unique)?;
+        let plan = self.host.shards(1).awake_objects(AWAKE).clock(clock.clone()).plan(
+            before,
+            vec![Arc::clone(&queue)],
+            unique,
+        )?;
         Ok((queue, plan))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_that_is_no_number_is_said() {
+        assert_eq!(seed_of(" 18446744073709551615 ").unwrap(), u64::MAX);
+        for text in ["", "0x1f", "-1", "18446744073709551616"] {
+            let error = seed_of(text).unwrap_err();
+            let told = format!("DO_KIT_SEED is {text:?}: it must be a number from 0 to 2^64 - 1");
+            assert_eq!((error.kind(), error.to_string()), (ErrorKind::Invalid, told));
+        }
     }
 }

@@ -1,6 +1,9 @@
 //! A client's end of a WebSocket in the kit.
 
-use super::net::{Asked, Asking, Net, close_payload};
+use super::{
+    link::close_payload,
+    net::{Asked, Asking, Net},
+};
 use crate::{Error, ErrorKind, Message, Response, engine::ConnId, testing::Received};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use std::{
@@ -79,7 +82,8 @@ impl Client {
     }
 
     /// A half-open connection: from now on nothing arrives on either side, and neither is told. What the object
-    /// sends stays in the outbox.
+    /// sends stays in the outbox. There is no way back, and [`lose`](Self::lose) tells nobody either: only what the
+    /// object does by itself ends its side.
     pub fn vanish(&self) {
         self.net.vanish(self.conn);
     }

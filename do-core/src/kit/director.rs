@@ -64,6 +64,13 @@ impl Director {
         self.failing.borrow_mut().entry(key).or_default().push(what);
     }
 
+    /// Nothing fails, is late or comes again from here on.
+    pub(super) fn heal(&self) {
+        self.failing.borrow_mut().clear();
+        self.late.set(Duration::ZERO);
+        self.again.set(0);
+    }
+
     /// Whether this is to fail now; it does so once for each time it was asked for.
     pub(super) fn fails(&self, key: &ObjectKey, what: impl Fn(&Failing) -> bool) -> Option<Failing> {
         let mut failing = self.failing.borrow_mut();

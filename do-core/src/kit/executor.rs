@@ -44,6 +44,9 @@ impl Wake for Flag {
     }
 }
 
+/// How often a test may look again, while nothing happens, before that is taken for a fault.
+const LOOKS: u32 = 100_000;
+
 /// # Panics
 /// The future waits for something that cannot happen before the clock moves.
 #[allow(clippy::panic)] // a test that would hang must end
@@ -61,29 +64,33 @@ pub(super) fn run<F: Future>(world: &World, test: F) -> F::Output {
     }
 }
 
-#[allow(clippy::panic)] // as above
 fn run_alone<F: Future>(world: &World, test: F) -> F::Output {
     let flag = Arc::new(Flag(AtomicBool::new(true)));
     let waker = Waker::from(Arc::clone(&flag));
     let mut cx = Context::from_waker(&waker);
+    let running = world.running();
     let mut test = pin!(test);
+    let (mut looks, mut before) = (0, world.moment());
     loop {
         if flag.0.swap(false, Ordering::AcqRel)
             && let Poll::Ready(value) = test.as_mut().poll(&mut cx)
         {
+            drop(running);
             return value;
         }
         let moved = world.step();
-        if !moved && !flag.0.load(Ordering::Acquire) {
-            let next = match world.next_deadline() {
-                Some(at) => {
-                    let wait = at.saturating_sub(crate::engine::Clock::elapsed(&world.clock));
-                    format!("the next thing is due in {wait:?}: `advance` the clock")
-                }
-                None => "and nothing is due".to_owned(),
-            };
-            panic!("the test waits, but nothing is left to happen; {next}");
-        }
+        looks = if world.moment() == before { looks + 1 } else { 0 };
+        before = world.moment();
+        assert!(
+            looks <= LOOKS,
+            "the test looks again and again, but nothing is left to happen; {}",
+            world.whats_due()
+        );
+        assert!(
+            moved || flag.0.load(Ordering::Acquire),
+            "the test waits, but nothing is left to happen; {}",
+            world.whats_due()
+        );
     }
 }
 
@@ -107,16 +114,18 @@ pub(super) async fn give_way() {
 /// ```
 ///
 /// # Panics
-/// When the test does, saying with which seed.
+/// When the test does, saying with which seed, and when `DO_KIT_SEED` is no number.
+#[allow(clippy::panic)] // as documented
 pub fn for_seeds(seeds: impl IntoIterator<Item = u64>, test: impl Fn(u64)) {
-    let seeds: Vec<u64> = match super::builder::seed_of_environment() {
-        Some(seed) => vec![seed],
-        None => seeds.into_iter().collect(),
-    };
-    for seed in seeds {
+    let run = |seed| {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| test(seed))) {
             eprintln!("this was seed {seed}: DO_KIT_SEED={seed} runs it alone");
             resume_unwind(panic);
         }
+    };
+    match super::builder::seed_of_environment() {
+        Ok(Some(seed)) => run(seed),
+        Ok(None) => seeds.into_iter().for_each(run),
+        Err(error) => panic!("{error}"),
     }
 }

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     Body, Env, Error, ErrorKind, Failure, Request, Response, Stub, Timestamp,
     answered::answered,
-    engine::Clock,
+    engine::{Clock, ObjectKey},
     tokio::{HostEnv, HostNamespace, HostStub, sendable},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -20,6 +20,9 @@ use tokio::sync::oneshot;
 /// Clones are the same world.
 #[derive(Clone)]
 pub struct Kit(Rc<World>);
+
+/// Far from where sums of times overflow.
+const END: Duration = Duration::from_secs(100_000 * 366 * 24 * 3_600);
 
 /// A fault that strikes an object, or the whole process.
 #[derive(Debug, Clone)]
@@ -33,17 +36,6 @@ pub enum Strike {
     Crash,
     /// As [`Kit::lose_power`].
     LosePower,
-}
-
-impl From<&Strike> for world::Strike {
-    fn from(strike: &Strike) -> Self {
-        match strike {
-            Strike::Hibernate(stub) => Self::Hibernate(stub.key()),
-            Strike::Evict(stub) => Self::Evict(stub.key()),
-            Strike::Crash => Self::Crash,
-            Strike::LosePower => Self::LosePower,
-        }
-    }
 }
 
 impl Kit {
@@ -70,10 +62,11 @@ impl Kit {
         executor::run(&self.0, test)
     }
 
-    /// Runs a future beside the test, until it ends; whether its result is awaited or not.
+    /// Runs a future beside the test, whether its result is awaited or not, until it ends or the [`run`](Self::run)
+    /// does: then what is left of it is dropped.
     ///
     /// # Panics
-    /// The result does, when the world ends before the future.
+    /// The result does, when the run ended before the future. A panic of the future is one of the test.
     pub fn spawn<F>(&self, future: F) -> impl Future<Output = F::Output> + use<F>
     where
         F: Future<Output: 'static> + 'static,
@@ -84,7 +77,7 @@ impl Kit {
         });
         async move {
             #[allow(clippy::panic)] // as documented
-            result.await.unwrap_or_else(|_| panic!("the world ended before what was spawned in it"))
+            result.await.unwrap_or_else(|_| panic!("the run ended before what was spawned in it"))
         }
     }
 
@@ -152,9 +145,11 @@ impl Kit {
         }
     }
 
-    /// Lets time pass: what is due on the way happens in its order, at its time.
+    /// Lets time pass: what is due on the way happens in its order, at its time. An alarm that sets itself again
+    /// fires each time, and for an object that is kept in memory the kit looks every idle time whether it can leave:
+    /// a year takes seconds. The clock ends 100,000 years after its beginning, and stands still there.
     pub async fn advance(&self, by: Duration) {
-        let until = self.0.clock.elapsed().saturating_add(by);
+        let until = self.0.clock.elapsed().saturating_add(by).min(END);
         loop {
             self.settle().await;
             let elapsed = self.0.clock.elapsed();
@@ -185,9 +180,13 @@ impl Kit {
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] with what keeps it in memory (rule B3).
+    ///
+    /// # Panics
+    /// For a stub of another kit, or of before a deployment.
     pub async fn hibernate(&self, stub: &HostStub) -> Result<(), Error> {
+        let key = self.key(stub);
         self.settle().await;
-        self.0.with_engine(|engine| engine.evict_idle(&stub.key())).map_err(|why| {
+        self.0.with_engine(|engine| engine.evict_idle(&key)).map_err(|why| {
             Error::new(ErrorKind::Invalid, format!("the object is not idle: {}", why.join(", ")))
         })
     }
@@ -214,18 +213,27 @@ impl Kit {
 
     /// An object is moved to another machine, or its code replaced, whatever it is doing: what is under way fails, its
     /// sockets end with 1006 and without an event (rule D25), memory is lost. What was committed stays.
+    ///
+    /// # Panics
+    /// For a stub of another kit, or of before a deployment; and from inside an object.
     pub fn evict(&self, stub: &HostStub) {
-        self.0.strike(world::Strike::Evict(stub.key()));
+        self.0.strike(world::Strike::Evict(self.key(stub)));
     }
 
     /// The process is killed and starts again: memory, sockets and what is under way are lost, also what was sent and
     /// had not arrived. What was committed stays, and alarms fire when they are due, retries begun anew (rule E16).
+    ///
+    /// # Panics
+    /// From inside an object.
     pub fn crash(&self) {
         self.0.strike(world::Strike::Crash);
     }
 
     /// The power fails: as [`crash`](Self::crash), and what nobody waited for the disk for is lost too. That is never
     /// anything that an object committed: the index of alarms goes back to where it was last synced.
+    ///
+    /// # Panics
+    /// From inside an object.
     pub fn lose_power(&self) {
         self.0.strike(world::Strike::LosePower);
     }
@@ -239,10 +247,8 @@ impl Kit {
     pub fn deploy(&self, builder: Builder) -> Result<(), Error> {
         let (queue, plan) =
             builder.plan(u64::from_le_bytes(self.0.director.bytes()), &self.0.manifest(), &self.0.clock)?;
-        self.0.deploy(queue, plan).map_err(|error| {
-            Error::new(ErrorKind::Platform, format!("the files of a namespace stay: {error}"))
-                .with_source(error)
-        })
+        self.0.deploy(queue, plan);
+        Ok(())
     }
 
     /// How many things have happened, each of which [`at_step`](Self::at_step) can strike before.
@@ -251,19 +257,29 @@ impl Kit {
     }
 
     /// Strikes before the step with that number. To strike at every moment of a test, run it once to count its steps,
-    /// then once for each of them.
+    /// then once for each of them. A step that is over already stands for the next one.
+    ///
+    /// # Panics
+    /// For a stub of another kit, or of before a deployment.
     pub fn at_step(&self, step: u64, strike: &Strike) {
-        self.0.plan(step, strike.into());
+        self.0.plan(step, self.strike(strike));
     }
 
-    /// From now on, strikes before any step with this probability.
+    /// From now on, strikes before any step with this probability, instead of the one that was said of the same
+    /// strike before: 0 ends it.
+    ///
+    /// # Panics
+    /// For a stub of another kit, or of before a deployment.
     pub fn at_random(&self, strike: &Strike, probability: f64) {
-        self.0.at_random(strike.into(), probability);
+        self.0.at_random(self.strike(strike), probability);
     }
 
     /// Makes something fail in an object, once; asked for twice, twice.
+    ///
+    /// # Panics
+    /// For a stub of another kit, or of before a deployment.
     pub fn fail_next(&self, stub: &HostStub, what: Failing) {
-        self.0.director.fail(stub.key(), what);
+        self.0.director.fail(self.key(stub), what);
     }
 
     /// From now on alarms fire this much after they are due. They may on every host; never early.
@@ -277,21 +293,35 @@ impl Kit {
         self.0.director.again(times);
     }
 
+    /// Takes back all that was asked for and did not happen yet: strikes at steps and at random, what fails next, late
+    /// and repeated alarms. What they did stays done. To look at what is left of a run that was disturbed.
+    pub fn heal(&self) {
+        self.0.heal();
+    }
+
     /// Everything that has happened, a line each with its virtual time. The same seed and the same test give the same
     /// text.
     pub fn history(&self) -> String {
         self.0.director.history()
     }
-}
 
-impl Drop for World {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            let (seed, steps) = (self.seed, self.steps());
-            eprintln!(
-                "the kit's seed was {seed}, after {steps} steps: DO_KIT_SEED={seed} runs the test again"
-            );
+    fn strike(&self, strike: &Strike) -> world::Strike {
+        match strike {
+            Strike::Hibernate(stub) => world::Strike::Hibernate(self.key(stub)),
+            Strike::Evict(stub) => world::Strike::Evict(self.key(stub)),
+            Strike::Crash => world::Strike::Crash,
+            Strike::LosePower => world::Strike::LosePower,
         }
+    }
+
+    /// # Panics
+    /// For a stub of another kit: a fault that strikes nothing would make a test that proves nothing.
+    fn key(&self, stub: &HostStub) -> ObjectKey {
+        assert!(
+            stub.is_of(&self.0.env()),
+            "this stub is of another kit, or of before a deployment: `Kit::namespace` gives the ones of now"
+        );
+        stub.key()
     }
 }
 

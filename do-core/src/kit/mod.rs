@@ -59,6 +59,45 @@
 //! | alarms that fire late, or twice | [`Kit::late_alarms`], [`Kit::repeat_alarms`] |
 //! | a client that is slow, half-open, or gone | [`Client::stall`], [`Client::vanish`], [`Client::lose`] |
 //! | SQL, commits or the setting of an alarm fail, a crash in a commit | [`Kit::fail_next`] |
+//! | no more of all this | [`Kit::heal`] |
+//!
+//! What was acknowledged must survive a power failure at any moment: run the test once to count its steps, then
+//! strike at each.
+//!
+//! ```
+//! # use do_core::prelude::*;
+//! # struct Counter<S: ObjectState>(S);
+//! # impl<S: ObjectState> DurableObject<S> for Counter<S> {
+//! #     fn new(state: S) -> Result<Self> {
+//! #         state.sql().migrate(&["CREATE TABLE count (id INTEGER PRIMARY KEY)"])?;
+//! #         Ok(Self(state))
+//! #     }
+//! #     async fn fetch(&self, request: Request) -> Result<Response> {
+//! #         if request.method() == Method::POST { self.0.sql().exec("INSERT INTO count DEFAULT VALUES", ())?; }
+//! #         Ok(reply::json(&self.0.sql().scalar::<i64>("SELECT count(*) FROM count", ())?)?)
+//! #     }
+//! # }
+//! use do_core::kit::{Kit, Strike};
+//!
+//! fn test(strike_at: Option<u64>) -> Result<u64> {
+//!     let kit = Kit::builder().object::<Counter<_>>("COUNTER").start()?;
+//!     if let Some(step) = strike_at { kit.at_step(step, &Strike::LosePower); }
+//!     kit.run(async {
+//!         let counter = kit.namespace("COUNTER")?.named("c")?;
+//!         let post = http::Request::post("/").body(Body::empty())?;
+//!         let acknowledged = counter.fetch(post).await.is_ok();
+//!         let steps = kit.steps();
+//!         kit.heal();
+//!         let count: i64 = counter.fetch(Request::default()).await?.into_body().json(100).await?;
+//!         assert!(!acknowledged || count == 1, "acknowledged and lost");
+//!         Ok(steps)
+//!     })
+//! }
+//!
+//! fn main() -> Result<()> {
+//!     (0..test(None)?).try_for_each(|step| test(Some(step)).map(drop))
+//! }
+//! ```
 //!
 //! # Differences from the native host
 //! - There is no wire: no frames, no HTTP of a real connection, no TCP buffers.
@@ -73,6 +112,7 @@ mod executor;
 mod index;
 #[allow(clippy::module_inception)] // the type that the module is about
 mod kit;
+mod link;
 mod net;
 mod world;
 

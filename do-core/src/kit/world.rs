@@ -5,7 +5,7 @@ use super::{
     disk::Disk,
     executor::Spawned,
     index::{Index, Port},
-    net::Net,
+    net::{Moved, Net},
 };
 use crate::{
     Error, ErrorKind,
@@ -46,6 +46,8 @@ pub(super) struct World {
     /// Futures of the test beside its main one, by number.
     spawned: RefCell<BTreeMap<u64, Spawned>>,
     spawns: Cell<u64>,
+    /// Runs that are under way, one inside the other.
+    runs: Cell<u32>,
     steps: Cell<u64>,
     /// The step at which the clock last moved, and to what.
     restless: Cell<(u64, Duration)>,
@@ -79,6 +81,11 @@ pub(super) struct Parts {
 /// Things that may happen while the clock stands still, before that is taken for a fault.
 const RESTLESS: u64 = 100_000;
 
+/// As many more for each client.
+const RESTLESS_CLIENT: u64 = 100;
+
+const FROM_INSIDE: &str = "the kit cannot be driven from inside an object";
+
 impl World {
     pub(super) fn new(parts: Parts) -> Self {
         let Parts { seed, clock, net, director, disk, queue, plan } = parts;
@@ -103,6 +110,7 @@ impl World {
             delays: RefCell::new(Timers::new()),
             spawned: RefCell::default(),
             spawns: Cell::new(0),
+            runs: Cell::new(0),
             steps: Cell::new(0),
             restless: Cell::default(),
             planned: RefCell::default(),
@@ -121,13 +129,10 @@ impl World {
     }
 
     /// The process ends as by a kill, and another program starts on its data. Stubs of the one before are refused.
-    ///
-    /// # Errors
-    /// The files of a namespace that was deleted cannot be removed.
-    pub(super) fn deploy(&self, queue: Arc<ShardQueue>, plan: Plan) -> std::io::Result<()> {
+    pub(super) fn deploy(&self, queue: Arc<ShardQueue>, plan: Plan) {
         self.shut_down("another program is deployed");
         for namespace in &plan.removed {
-            self.disk.forget(namespace)?;
+            self.disk.forget(namespace);
             self.index.forget(namespace);
         }
         self.disk.limit(plan.sql);
@@ -143,7 +148,6 @@ impl World {
         let before = self.program.replace(program);
         drop(before.queue.close());
         self.boot();
-        Ok(())
     }
 
     /// A process begins, on what the one before left.
@@ -177,7 +181,30 @@ impl World {
     pub(super) fn with_engine<R>(&self, f: impl FnOnce(&mut Engine) -> R) -> R {
         match self.engine.try_borrow_mut().ok().as_mut().and_then(|engine| engine.as_mut()) {
             Some(engine) => f(engine),
-            None => panic!("the kit cannot be driven from inside an object"),
+            None => panic!("{FROM_INSIDE}"),
+        }
+    }
+
+    /// A run begins, and ends when what is returned is dropped. With the last one ends what was spawned: it would
+    /// keep the world, which it has handles of, for ever.
+    pub(super) fn running(&self) -> Running<'_> {
+        self.runs.set(self.runs.get() + 1);
+        Running(self)
+    }
+
+    /// How far the world has come.
+    pub(super) fn moment(&self) -> (u64, Duration) {
+        (self.steps.get(), self.clock.elapsed())
+    }
+
+    /// For who waits in vain.
+    pub(super) fn whats_due(&self) -> String {
+        match self.next_deadline() {
+            Some(at) => {
+                let wait = at.saturating_sub(self.clock.elapsed());
+                format!("the next thing is due in {wait:?}: `advance` the clock")
+            }
+            None => "and nothing is due".to_owned(),
         }
     }
 
@@ -190,22 +217,38 @@ impl World {
     }
 
     pub(super) fn at_random(&self, strike: Strike, probability: f64) {
-        self.random.borrow_mut().push((strike, probability));
+        let mut random = self.random.borrow_mut();
+        match random.iter_mut().find(|(known, _)| *known == strike) {
+            Some((_, known)) => *known = probability,
+            None => random.push((strike, probability)),
+        }
+        random.retain(|(_, probability)| *probability > 0.0);
+    }
+
+    pub(super) fn heal(&self) {
+        self.planned.borrow_mut().clear();
+        self.random.borrow_mut().clear();
+        self.director.heal();
     }
 
     /// Does one thing of those that can be done without the clock; false when there is none.
     pub(super) fn step(&self) -> bool {
         self.director.at(self.clock.elapsed());
+        self.crash_if_due(); // by a commit outside of a step
         self.strikes();
         let moved = self.move_one();
         if moved {
             self.steps.set(self.steps.get() + 1);
             self.check_rest();
         }
+        self.crash_if_due();
+        moved
+    }
+
+    fn crash_if_due(&self) {
         if self.disk.take_crash() {
             self.strike(Strike::Crash);
         }
-        moved
     }
 
     /// # Panics
@@ -217,19 +260,26 @@ impl World {
         if at != now {
             return self.restless.set((self.steps.get(), now));
         }
-        if self.steps.get() - since > RESTLESS {
+        // Where there are many clients, one message to all of them is much work.
+        if self.steps.get() - since > RESTLESS + RESTLESS_CLIENT * u64::from(self.net.connections()) {
             let history = self.director.history();
             let lines: Vec<_> = history.lines().rev().take(20).collect();
             let last = lines.into_iter().rev().collect::<Vec<_>>().join("\n");
             panic!(
-                "{RESTLESS} things happened without any time passing: something wakes itself again and again\n{last}"
+                "{} things happened without any time passing: something wakes itself again and again, or a test \
+                 that has much to do should let some pass (`advance`)\n{last}",
+                self.steps.get() - since
             );
         }
     }
 
     fn strikes(&self) {
-        let planned = self.planned.borrow_mut().remove(&self.steps.get());
-        for strike in planned.into_iter().flatten() {
+        let due = {
+            let mut planned = self.planned.borrow_mut();
+            let later = planned.split_off(&(self.steps.get() + 1));
+            std::mem::replace(&mut *planned, later)
+        };
+        for strike in due.into_values().flatten() {
             self.strike(strike);
         }
         let random = self.random.borrow().clone();
@@ -290,12 +340,13 @@ impl World {
     }
 
     fn network(&self) -> bool {
-        let Some(event) = self.net.step() else { return false };
-        if let Some((key, event)) = event {
-            self.with_engine(|engine| {
+        match self.net.step() {
+            Moved::Nothing => return false,
+            Moved::Silently => {}
+            Moved::Event(key, event) => self.with_engine(|engine| {
                 engine.tick();
                 engine.socket_event(key, event);
-            });
+            }),
         }
         true
     }
@@ -350,8 +401,9 @@ impl World {
         self.boot();
     }
 
-    #[allow(clippy::panic)] // without its files a run means nothing
+    #[allow(clippy::panic)] // without its files a run means nothing, and neither does an object that drives the kit
     fn shut_down(&self, how: &str) {
+        assert!(self.engine.try_borrow_mut().is_ok(), "{FROM_INSIDE}"); // before anything has changed
         self.director.write(format_args!("{how}"));
         if let Err(error) = self.disk.crash() {
             panic!("the kit's files cannot be copied: {error}");
@@ -359,9 +411,45 @@ impl World {
         let engine = self.engine.borrow_mut().take();
         drop(engine); // what was under way is cut off, and whoever waits for it is told
         self.net.die();
-        self.commands.borrow_mut().clear();
-        let asked = self.program.borrow().queue.take_commands();
-        drop(asked);
+        let mut asked = std::mem::take(&mut *self.commands.borrow_mut());
+        asked.extend(self.program.borrow().queue.take_commands());
+        for command in asked {
+            // Whoever asked is told by the drop. Only who waits for time to pass goes on waiting: it is outside.
+            if let Command::Delay { until, done } = command {
+                self.delays.borrow_mut().insert(until, done);
+            }
+        }
+        let _ = self.disk.take_crash(); // this was it
         self.disk.tidy();
+    }
+}
+
+/// A run of the test is under way.
+pub(super) struct Running<'a>(&'a World);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let runs = self.0.runs.get() - 1;
+        self.0.runs.set(runs);
+        if runs == 0 {
+            let spawned = std::mem::take(&mut *self.0.spawned.borrow_mut());
+            drop(spawned); // with nothing borrowed: what they own may be clients
+        }
+    }
+}
+
+/// Whoever waits for something of this world is told that it ended.
+impl Drop for World {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let (seed, steps) = (self.seed, self.steps());
+            eprintln!(
+                "the kit's seed was {seed}, after {steps} steps: DO_KIT_SEED={seed} runs the test again"
+            );
+        }
+        drop(self.engine.take());
+        drop(self.program.get_mut().queue.close());
+        self.commands.get_mut().clear();
+        self.net.die();
     }
 }

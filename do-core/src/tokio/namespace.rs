@@ -186,6 +186,12 @@ impl HostStub {
         self.key
     }
 
+    /// Whether it is of the host whose environment that is.
+    #[cfg(feature = "testing")]
+    pub(crate) fn is_of(&self, env: &HostEnv) -> bool {
+        Arc::ptr_eq(&self.shared, &env.0)
+    }
+
     fn shard(&self) -> &Arc<ShardQueue> {
         // invariant: a host has at least one shard
         &self.shared.shards[shard_of(&self.key.id, self.shared.shards.len())]

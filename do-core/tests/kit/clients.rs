@@ -121,7 +121,7 @@ fn d11_a_message_of_the_limit_arrives_and_a_longer_one_is_told_1009() {
         let events = ask(&a, json!(["events"])).await.unwrap();
         let expected = [
             format!("x: message {:?}", "y".repeat(100)),
-            "x: error a message is longer than the limit".into(),
+            "x: error Invalid: a message is longer than the limit".into(),
         ];
         assert_eq!(events, [json!(expected)]);
     });

@@ -7,5 +7,8 @@ mod clients;
 mod common;
 mod faults;
 mod interleavings;
+mod misuse;
+mod objects;
 mod order;
 mod regression;
+mod strikes;
