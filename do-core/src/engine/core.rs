@@ -195,6 +195,8 @@ pub(crate) struct Core {
     /// Whether the alarm was touched in its run before this turn: a turn that is undone undoes its touch.
     touched_before: Cell<bool>,
     pub(super) rolled_back: Cell<bool>,
+    /// A transaction that failed could not be undone: the turn must not be committed.
+    doomed: Cell<bool>,
     /// Set while a turn runs.
     turn: Cell<Option<Within>>,
     now: Cell<Timestamp>,
@@ -232,6 +234,7 @@ impl Core {
             beginning: Cell::new(None),
             touched_before: Cell::new(false),
             rolled_back: Cell::new(false),
+            doomed: Cell::new(false),
             turn: Cell::new(None),
             now,
             transactions: Cell::new(0),
@@ -277,6 +280,11 @@ impl Core {
     /// The first fault wins: what follows is often its consequence.
     pub(super) fn fault(&self, error: Error) {
         self.fault.borrow_mut().get_or_insert(error);
+    }
+
+    /// Whether the turn must be undone instead of committed.
+    pub(super) fn is_doomed(&self) -> bool {
+        self.doomed.get()
     }
 
     pub(super) fn take_fault(&self) -> Option<Error> {
@@ -495,6 +503,7 @@ impl Drop for Savepoint<'_> {
         self.core.alarm_changed.set(true);
         if let Err(error) = self.core.storage.rollback_to() {
             // What was to be undone cannot be: nothing of this turn may be kept.
+            self.core.doomed.set(true);
             self.core.fault(error);
         }
     }

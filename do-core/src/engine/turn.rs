@@ -148,7 +148,9 @@ impl Engine {
 
     /// Commits, lets the outputs out, starts what was asked for; or resets the object.
     pub(super) fn end_turn(&mut self, index: u32, core: &Rc<Core>) {
-        if let Err(error) = self.commit(index, core) {
+        if core.is_doomed() {
+            core.roll_back();
+        } else if let Err(error) = self.commit(index, core) {
             tracing::error!(object = %core.id, %error, "the commit failed: the object is reset");
             core.roll_back();
             core.fault(error);

@@ -24,6 +24,9 @@ use std::{
 pub enum Failing {
     /// The next statement, as a full or broken disk fails it. The object goes on.
     Sql,
+    /// The next undoing of a [`transaction`](crate::SqlStorage::transaction) that failed. Nothing of its turn can be kept
+    /// then: it is undone, and the object is reset.
+    Undo,
     /// The next time that the alarm is set. The object goes on.
     SetAlarm,
     /// The next commit that has something to write. The turn is undone and the object is reset (rule C6).
@@ -169,6 +172,7 @@ impl Storage for Faulty {
     }
 
     fn rollback_to(&self) -> Result<(), Error> {
+        self.fails(Failing::Undo)?;
         self.database.rollback_to()
     }
 

@@ -119,6 +119,15 @@ const DIFFERENCES: &[Difference] = &[
         kit: "As tokio.",
     },
     Difference {
+        id: "commit-doubt",
+        title: "calls that a failed commit ends",
+        rules: &["C6"],
+        workerd: "Each is told that it may have taken effect: which of its turns was undone is not told.",
+        tokio: "One whose only turn was undone is told that nothing of it happened; one of which an earlier turn was kept, \
+                that it may have taken effect.",
+        kit: "As tokio.",
+    },
+    Difference {
         id: "cut-body",
         title: "bodies of calls that break off",
         rules: &["B13", "C6"],

@@ -72,7 +72,7 @@ pub(super) fn caught(exception: &JsValue) -> Error {
     let ours = text(KIND).and_then(|name| KINDS.iter().find(|(_, known)| *known == name));
     let kind = match ours {
         Some((kind, _)) => *kind,
-        // C6: nothing of it took effect, and the same call will fail again. The platform flags it like other resets.
+        // C6: the same call will fail again. The platform flags it like other resets.
         None if message.contains(VIOLATED) => ErrorKind::Sql,
         None if flag("overloaded") => ErrorKind::Overloaded,
         None if flag("durableObjectReset") => ErrorKind::Reset,
@@ -92,7 +92,9 @@ pub(super) fn caught(exception: &JsValue) -> Error {
     if flag(OF_REQUEST) {
         error = error.of_request();
     }
-    if flag(INDEFINITE) || (kind == ErrorKind::Overloaded && flag("durableObjectReset")) {
+    // A failed commit too: which turn of the call it was, and whether another one was kept before, is not told.
+    let of_reset = ours.is_none() && matches!(kind, ErrorKind::Overloaded | ErrorKind::Sql);
+    if flag(INDEFINITE) || (of_reset && flag("durableObjectReset")) {
         error = error.of_reset();
     }
     if ours.is_some() || flag("remote") { error.remote() } else { error }

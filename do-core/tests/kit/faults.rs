@@ -138,6 +138,20 @@ fn a_crash_in_a_commit_tells_nobody_whether_it_was_kept() {
 }
 
 #[test]
+fn f18_a_transaction_that_cannot_be_undone_costs_its_turn() {
+    let kit = kit();
+    let a = probe(&kit, "a");
+    kit.run(async {
+        ask(&a, json!([{"note": "earlier"}])).await.unwrap();
+        kit.fail_next(&a, Failing::Undo);
+        let failed = json!({"catch": [{"transaction": [{"note": "not to be kept"}, {"fail": "as told"}]}]});
+        let error = ask(&a, json!([{"note": "before"}, failed, {"note": "after"}])).await.unwrap_err();
+        assert_eq!(error.to_string(), "the kit was told that Undo fails");
+        assert_eq!(lines(&a).await, ["earlier"]);
+    });
+}
+
+#[test]
 fn failing_sql_is_an_error_that_the_object_survives() {
     let kit = kit();
     let a = probe(&kit, "a");
