@@ -93,8 +93,8 @@ pub(super) fn caught(exception: &JsValue) -> Error {
         error = error.of_request();
     }
     // A failed commit too: which turn of the call it was, and whether another one was kept before, is not told.
-    let of_reset = ours.is_none() && matches!(kind, ErrorKind::Overloaded | ErrorKind::Sql);
-    if flag(INDEFINITE) || (of_reset && flag("durableObjectReset")) {
+    let of_commit = ours.is_none() && kind == ErrorKind::Sql;
+    if flag(INDEFINITE) || of_commit || (kind == ErrorKind::Overloaded && flag("durableObjectReset")) {
         error = error.of_reset();
     }
     if ours.is_some() || flag("remote") { error.remote() } else { error }
