@@ -43,10 +43,12 @@
 //! # Order
 //! What the platform leaves open is decided by the seed: which of several woken tasks goes on, which object and which
 //! connection comes next, the order of [`SocketRegistry::all`](crate::SocketRegistry::all). What it promises holds: one
-//! caller's calls, one socket's messages, and the starts of handlers and of background work stay in order. [`Builder::seed`] or the variable
-//! `DO_KIT_SEED` chooses; the same seed gives the same run, and the same [`history`](Kit::history) byte for byte, as
-//! long as the objects take time and chance from their state alone. A test that panics prints the seed. To look for
-//! the order that breaks an object, run its test with many seeds: [`for_seeds`].
+//! caller's calls, one socket's messages, and the starts of handlers and of background work stay in order.
+//!
+//! [`Builder::seed`] or the variable `DO_KIT_SEED` chooses; the same seed gives the same run, and the same
+//! [`history`](Kit::history) byte for byte, as long as the objects take time and chance from their state alone. A test
+//! that panics prints the seed. To look for the order that breaks an object, run its test with many seeds:
+//! [`for_seeds`].
 //!
 //! # Faults
 //! | what | how |
@@ -101,6 +103,7 @@
 //!
 //! # Differences from the native host
 //! - There is no wire: no frames, no HTTP of a real connection, no TCP buffers.
+//! - All objects share the thread of the test; on the host they are spread over several.
 //! - Objects must not wait for threads or I/O of their own: the kit finds that nothing is left to happen.
 //! - SQL's own clock (`datetime('now')`) is the machine's; `random()` is the seed's.
 
