@@ -108,6 +108,10 @@ impl Error {
     }
 
     /// For the library: the object was reset for this, with calls under way that may have taken effect.
+    #[cfg(any(
+        all(feature = "tokio", not(target_arch = "wasm32")),
+        all(feature = "workers", target_arch = "wasm32")
+    ))]
     #[must_use]
     pub(crate) fn of_reset(self) -> Self {
         self.change(|inner| inner.indefinite = true)
