@@ -94,19 +94,6 @@ fn run_alone<F: Future>(world: &World, test: F) -> F::Output {
     }
 }
 
-/// Lets the world, and the test's other futures, go on once.
-pub(super) async fn give_way() {
-    let mut gave = false;
-    poll_fn(|cx| {
-        if std::mem::replace(&mut gave, true) {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
-
 /// Runs a test with each seed, or with the one that the variable `DO_KIT_SEED` names.
 ///
 /// ```

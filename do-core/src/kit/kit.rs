@@ -2,13 +2,14 @@ use super::{
     builder::Builder,
     client::{Client, Opening, handshake_headers},
     disk::Failing,
-    executor::{self, give_way},
+    executor,
     world::{self, World},
 };
 use crate::{
     Body, Env, Error, ErrorKind, Failure, Request, Response, Stub, Timestamp,
     answered::answered,
     engine::{Clock, ObjectKey},
+    testing::tasks::give_way,
     tokio::{HostEnv, HostNamespace, HostStub, sendable},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};

@@ -25,7 +25,7 @@ mod socket_steps;
 mod sockets;
 mod sql;
 mod step;
-mod tasks;
+pub(crate) mod tasks;
 mod thrown;
 
 pub use case::{Case, Fault, Needs, Only, Outcome, Run};

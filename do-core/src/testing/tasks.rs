@@ -64,8 +64,8 @@ pub(super) async fn unless<T>(future: impl Future<Output = T>, other: impl Futur
     .await
 }
 
-/// Wakes itself and is pending once.
-pub(super) async fn give_way() {
+/// Wakes itself and is pending once: whatever else can go on, does.
+pub(crate) async fn give_way() {
     let mut first = true;
     poll_fn(move |cx| {
         if std::mem::take(&mut first) {

@@ -141,7 +141,7 @@ const NUMERIC: &[Bound] = &[
     ("[null]", r#"[["null", null, null]]"#),
 ];
 
-const BLOB: &[Bound] = &[
+pub(super) const BLOB: &[Bound] = &[
     ("[5]", r#"[["real", 5, "5.0"]]"#),
     ("[5.5]", r#"[["real", 5.5, "5.5"]]"#),
     ("[true]", r#"[["real", 1, "1.0"]]"#),
