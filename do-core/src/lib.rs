@@ -78,6 +78,7 @@ mod name;
 mod object;
 pub mod prelude;
 pub mod reply;
+pub mod schedule;
 mod socket;
 mod sql;
 #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
@@ -99,6 +100,7 @@ pub use error::{Error, ErrorKind, Failure};
 pub use id::ObjectId;
 pub use name::{ObjectName, Tag};
 pub use object::DurableObject;
+pub use schedule::{Alarm, Job, Plan, Schedule, Slot};
 #[doc(hidden)]
 pub use socket::Handshaken;
 pub use socket::{

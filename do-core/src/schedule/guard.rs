@@ -1,0 +1,37 @@
+use crate::Failure;
+use std::{
+    any::Any,
+    future::poll_fn,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    task::Poll,
+    time::Duration,
+};
+
+/// Runs a job so that a panic, where panics unwind, and a run without an end are failures of it alone.
+///
+/// `over` is a sleep of `limit`.
+pub(super) async fn guarded(
+    job: impl Future<Output = Result<(), Failure>>,
+    limit: Duration,
+    over: impl Future<Output = ()>,
+) -> Result<(), Failure> {
+    let (mut job, mut over) = (pin!(job), pin!(over));
+    poll_fn(|cx| {
+        // Unwind safety: the job is not polled again, and what objects share must stand errors anyway.
+        match catch_unwind(AssertUnwindSafe(|| job.as_mut().poll(cx))) {
+            Ok(Poll::Ready(result)) => Poll::Ready(result),
+            Err(panic) => Poll::Ready(Err(Failure::msg(format!("it panicked: {}", words(&*panic))))),
+            Ok(Poll::Pending) => over
+                .as_mut()
+                .poll(cx)
+                .map(|()| Err(Failure::msg(format!("it took longer than {limit:?}")))),
+        }
+    })
+    .await
+}
+
+fn words(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without words")
+}

@@ -1,0 +1,230 @@
+use super::{
+    Settings, Slot, Stats,
+    cadence::Cadence,
+    inner::Inner,
+    plan::{self, Plan, Terms, When},
+    store::Row,
+};
+use crate::{Error, ErrorKind, ObjectState, SqlStorage, Timestamp};
+use std::{fmt, rc::Rc};
+
+/// How many idempotency keys an object remembers: the oldest makes room for the next one.
+pub const KEYS_KEPT: u32 = 1_000;
+
+/// Named deadlines over the object's one alarm; see the [module](super).
+///
+/// Open it once in an instance, in `new`, and clone it: clones are the same schedule. It owns the raw slot, which
+/// nobody else sets or deletes then.
+pub struct Schedule<S: ObjectState> {
+    pub(super) inner: Rc<Inner<S>>,
+}
+
+impl<S: ObjectState> Schedule<S> {
+    /// The schedule of an object. Touches nothing: tables are made with the first write, and the alarm is looked at with
+    /// the first event that is not the alarm's (rule E12), which mends what an earlier instance could not.
+    ///
+    /// # Errors
+    /// None today; a later version may find a table that it cannot read.
+    pub fn open(state: &S) -> Result<Self, Error> {
+        Self::with(state, Settings::default())
+    }
+
+    /// [`open`](Self::open) with settings.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn with(state: &S, settings: Settings) -> Result<Self, Error> {
+        Ok(Self { inner: Inner::new(state, settings) })
+    }
+
+    /// A named deadline for a pattern. Nothing is pending by that.
+    ///
+    /// The name is checked when the slot is used: not empty, no control characters, at most
+    /// [`NAME_BYTES`](super::NAME_BYTES).
+    pub fn slot(&self, name: &'static str) -> Slot<S> {
+        Slot::new(self.clone(), name)
+    }
+
+    /// Plans a job, in place of what is pending under that name. Takes effect at the call, row and alarm in one commit;
+    /// await it to know that the platform took the alarm.
+    ///
+    /// The same plan again changes nothing and writes nothing: a recurring job keeps its next tick, and one that waits
+    /// for a retry keeps that. With another cadence or time it begins anew.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] and [`ErrorKind::Limit`] for a name or a key that cannot be one and for a time that no
+    /// alarm can have (rule E1); as [`SqlStorage::exec`]. Nothing is changed then. An error of the alarm itself leaves the
+    /// row there, and the alarm is tried again in the background.
+    pub fn put(&self, name: &str, plan: Plan) -> impl Future<Output = Result<(), Error>> + use<S> {
+        let set = self.put_now(name, plan);
+        let inner = Rc::clone(&self.inner);
+        async move { inner.armed(set?).await }
+    }
+
+    /// [`put`](Self::put) for `new`, where nothing can be awaited: the jobs that an object always has. The alarm is set
+    /// with the first event, or by the end of the alarm's run.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put), but not of the alarm.
+    pub fn declare(&self, name: &str, plan: Plan) -> Result<(), Error> {
+        if let Some(set) = self.put_now(name, plan)? {
+            let inner = Rc::clone(&self.inner);
+            self.inner.state.wait_until(async move { drop(inner.armed(Some(set)).await) }); // which tells and tries again
+        }
+        Ok(())
+    }
+
+    fn put_now(
+        &self,
+        name: &str,
+        plan: Plan,
+    ) -> Result<Option<impl Future<Output = Result<(), Error>> + use<S>>, Error> {
+        plan::check_name("the job's name", name)?;
+        if let Some(key) = &plan.key {
+            plan::check_name("the idempotency key", key)?;
+        }
+        if let When::At(at) = plan.when {
+            at.check_alarm()?;
+        }
+        self.inner.store.together(|| {
+            if let Some(key) = &plan.key
+                && self.knows(key)?
+            {
+                return Ok(None);
+            }
+            self.write(name, plan)?;
+            self.inner.arm()
+        })
+    }
+
+    /// Whether a plan with this key was put before. Remembers it.
+    fn knows(&self, key: &str) -> Result<bool, Error> {
+        let store = &self.inner.store;
+        if !store.query("SELECT id FROM _schedule_keys WHERE key = ?", (key,))?.is_empty() {
+            return Ok(true);
+        }
+        store.write("INSERT INTO _schedule_keys (key) VALUES (?)", (key,))?;
+        store.trim("_schedule_keys", KEYS_KEPT)?;
+        Ok(false)
+    }
+
+    fn write(&self, name: &str, plan: Plan) -> Result<(), Error> {
+        let now = self.inner.state.now();
+        let before = self.inner.store.row(name)?;
+        let old = before.as_ref().and_then(|row| row.terms.as_deref()).and_then(|text| Terms::parse(text).ok());
+        let old = old.and_then(|terms| terms.cadence);
+        let mut terms = plan.terms;
+        terms.cadence = plan.when.cadence(old.as_ref(), now)?;
+        let due = match (&plan.when, &terms.cadence) {
+            (When::At(at), _) => due_at(*at, now, before.as_ref()),
+            (_, Some(cadence)) if old.as_ref() == Some(cadence) => None,
+            (_, cadence) => {
+                let first = cadence.as_ref().map_or(Ok(None), |cadence| cadence.next_after(now))?;
+                let never = || Error::new(ErrorKind::Invalid, "a plan whose first tick never comes");
+                Some(first.ok_or_else(never)?)
+            }
+        };
+        self.replace(name, before, due, Some(terms.to_text()?), plan.payload)
+    }
+
+    pub(super) fn set_slot(
+        &self,
+        name: &'static str,
+        at: Timestamp,
+    ) -> impl Future<Output = Result<(), Error>> + use<S> {
+        let set = plan::check_name("the slot", name).and_then(|()| at.check_alarm()).and_then(|()| {
+            self.inner.store.together(|| {
+                let before = self.inner.store.row(name)?;
+                let due = due_at(at, self.inner.state.now(), before.as_ref());
+                self.replace(name, before, due, None, None)?;
+                self.inner.arm()
+            })
+        });
+        let inner = Rc::clone(&self.inner);
+        async move { inner.armed(set?).await }
+    }
+
+    /// Writes a row; without a time it keeps the one that it has.
+    fn replace(
+        &self,
+        name: &str,
+        before: Option<Row>,
+        due: Option<Timestamp>,
+        terms: Option<String>,
+        payload: Option<String>,
+    ) -> Result<(), Error> {
+        let store = &self.inner.store;
+        let fresh = |tick| Row { key: name.to_owned(), due: tick, tick, ..Row::default() };
+        match (before, due) {
+            (None, due) => {
+                let row = fresh(due.unwrap_or_else(|| self.inner.state.now()));
+                store.insert(&Row { terms, payload, ..row })
+            }
+            (Some(before), None) => store.update(&before, &Row { terms, payload, ..before.clone() }),
+            (Some(before), Some(due)) => store.update(&before, &Row { terms, payload, ..fresh(due) }),
+        }
+    }
+
+    /// Takes away what is pending under a name, also while it runs: then a failure of that run is not tried again.
+    /// Whether there was something.
+    ///
+    /// # Errors
+    /// As [`SqlStorage::exec`], and those of the alarm, which is deleted with the last row.
+    pub async fn cancel(&self, name: &str) -> Result<bool, Error> {
+        if !self.inner.store.delete(name)? {
+            return Ok(false);
+        }
+        self.inner.disarm_if_empty().await?;
+        Ok(true)
+    }
+
+    /// What is pending under a name.
+    ///
+    /// # Errors
+    /// As [`SqlStorage::exec`].
+    pub fn get(&self, name: &str) -> Result<Option<Pending>, Error> {
+        Ok(self.inner.store.row(name)?.map(Pending::new))
+    }
+
+    /// What is pending, in the order of [`Pending::id`], after one of them, at most `limit`. `""` is before all.
+    ///
+    /// # Errors
+    /// As [`SqlStorage::exec`].
+    pub fn pending(&self, after: &str, limit: u32) -> Result<Vec<Pending>, Error> {
+        Ok(self.inner.store.after(after, limit)?.into_iter().map(Pending::new).collect())
+    }
+
+    /// Compares the rows with the raw slot and mends it. Whether something was wrong. An instance does it by itself at
+    /// its first event that is not the alarm's; for a watchdog that calls from outside.
+    ///
+    /// # Errors
+    /// As [`SqlStorage::exec`], and those of the alarm.
+    pub async fn check(&self) -> Result<bool, Error> {
+        self.inner.check().await
+    }
+
+    /// What this instance did so far.
+    pub fn stats(&self) -> Stats {
+        let (rows_read, rows_written) = self.inner.store.counts();
+        Stats { rows_read, rows_written, ..self.inner.stats.get() }
+    }
+}
+
+/// When what runs once is due, or `None` when that is pending already. While it runs its time is over, and the same one
+/// is a new one (rule E4).
+fn due_at(at: Timestamp, now: Timestamp, before: Option<&Row>) -> Option<Timestamp> {
+    let is_same = |row: &Row| !row.running && (row.tick == at || (row.tick <= now && at <= now));
+    (!before.is_some_and(is_same)).then(|| at.max(now))
+}
+
+impl<S: ObjectState> Clone for Schedule<S> {
+    fn clone(&self) -> Self {
+        Self { inner: Rc::clone(&self.inner) }
+    }
+}
+
+impl<S: ObjectState> fmt::Debug for Schedule<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Schedule").field("stats", &self.inner.stats.get()).finish_non_exhaustive()
+    }
+}
