@@ -67,6 +67,11 @@ mod engine;
 mod env;
 mod error;
 mod export;
+#[cfg(any(
+    all(feature = "tokio", not(target_arch = "wasm32")),
+    all(feature = "workers", target_arch = "wasm32")
+))]
+mod first_event;
 #[cfg(all(feature = "testing", feature = "tokio", not(target_arch = "wasm32")))]
 #[doc(hidden)]
 pub mod fuzz;

@@ -61,6 +61,18 @@ pub trait ObjectState: Clone + 'static {
         drop(self.block_concurrency_while(work));
     }
 
+    /// Calls `work` once, right before the handler of this instance's first event that is not its alarm's: a request, or
+    /// a socket's message, close or error. It runs within that event, before its handler's first line: storage may be
+    /// used in it, what it writes is committed with what the handler writes, and a panic in it is one of the handler.
+    /// At once, before this returns, when the handler of such an event has begun already.
+    ///
+    /// For what must not happen in a constructor: one that touches the alarm slot loses the run of the alarm that woke
+    /// the object (rule E12).
+    ///
+    /// Several are called in the order in which they were given. An instance that only ever runs alarms never calls them.
+    /// They are lost with the instance, do not keep it in memory, and may hold clones of the state.
+    fn at_first_event(&self, work: impl FnOnce() + 'static);
+
     /// Throws the instance away: every request in flight fails with `reason`, sockets close with 1006 and
     /// without an event, memory is lost; what was written before stays. Never returns.
     async fn reset(&self, reason: &str) -> Infallible;

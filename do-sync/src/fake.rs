@@ -196,6 +196,11 @@ impl ObjectState for FakeState {
         work
     }
 
+    /// Nobody tells it of events.
+    fn at_first_event(&self, work: impl FnOnce() + 'static) {
+        drop(work);
+    }
+
     async fn reset(&self, _: &str) -> Infallible {
         pending().await
     }

@@ -12,14 +12,15 @@ use super::{
     timers::{TimerId, Timers},
 };
 use crate::{
-    CloseFrame, Error, ErrorKind, Failure, Message, ObjectId, Timestamp, limits, sql::rules::check_depth,
+    CloseFrame, Error, ErrorKind, Failure, Message, ObjectId, Timestamp, first_event::FirstEvent, limits,
+    sql::rules::check_depth,
 };
 use std::{
     cell::{Cell, RefCell},
     collections::VecDeque,
     fmt,
     future::{Future, poll_fn},
-    rc::Rc,
+    rc::{Rc, Weak},
     sync::{Arc, atomic::AtomicUsize},
     task::{Context, Poll, Waker},
     time::Duration,
@@ -205,6 +206,8 @@ pub(crate) struct Core {
     /// Why the instance must go, once the turn is over.
     fault: RefCell<Option<Error>>,
     dead: Cell<bool>,
+    /// Work that waits for it; it is part of the instance, which the work must not outlive.
+    first_event: Weak<FirstEvent>,
 }
 
 impl Core {
@@ -215,6 +218,7 @@ impl Core {
         storage: Rc<dyn Storage>,
         sockets: Rc<SocketTable>,
         alarm: Rc<RefCell<AlarmSlot>>,
+        first_event: Weak<FirstEvent>,
     ) -> Rc<Self> {
         let now = Cell::new(shared.clock.now());
         Rc::new(Self {
@@ -240,6 +244,7 @@ impl Core {
             transactions: Cell::new(0),
             fault: RefCell::new(None),
             dead: Cell::new(false),
+            first_event,
         })
     }
 
@@ -460,6 +465,12 @@ impl Core {
             Some(error) => Poll::Ready(Err(error.clone().into())),
             None => slot.poll(cx).map(Ok),
         })
+    }
+
+    pub(crate) fn at_first_event(&self, work: impl FnOnce() + 'static) {
+        if let Some(first) = self.first_event.upgrade() {
+            first.call(work);
+        }
     }
 
     /// Never resolves: after this turn the instance is gone.

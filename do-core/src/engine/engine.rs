@@ -50,6 +50,7 @@ impl Drop for Engine {
         for live in self.places.drain().filter_map(|place| place.live) {
             cut_off(live.tasks);
             cut_off(live.waiting_gates);
+            cut_off(live.first_event.end());
             cut_off([live.instance]);
         }
     }

@@ -9,7 +9,7 @@ use super::{
     place::{Live, Outcome, Task, TaskKind},
     turn::{cut_off, finish, run_in_turn},
 };
-use crate::{Error, Failure, ObjectId, limits};
+use crate::{Error, Failure, ObjectId, first_event::FirstEvent, limits};
 use std::{
     collections::{BTreeMap, VecDeque},
     rc::Rc,
@@ -49,7 +49,9 @@ impl Engine {
         self.make_room();
         let storage = (self.ports.storage)(&key)?;
         let id = ObjectId::from_parts(key.id, name);
-        let core = Core::new(id, index, Rc::clone(&self.shared), Rc::clone(&storage), sockets, alarm);
+        let (shared, first_event) = (Rc::clone(&self.shared), Rc::<FirstEvent>::default());
+        let waiting = Rc::downgrade(&first_event);
+        let core = Core::new(id, index, shared, Rc::clone(&storage), sockets, alarm, waiting);
         let class =
             Rc::clone(self.classes.get(usize::from(key.class)).ok_or_else(|| {
                 Error::new(crate::ErrorKind::NotFound, "the object's class is not registered")
@@ -64,6 +66,7 @@ impl Engine {
                 core.die();
                 storage.rollback();
                 cut_off(core.spawned.take());
+                cut_off(first_event.end());
                 return Err(error);
             }
         };
@@ -71,6 +74,7 @@ impl Engine {
             core: Rc::clone(&core),
             storage,
             instance,
+            first_event,
             tasks: BTreeMap::new(),
             gates: Vec::new(),
             waiting_gates: VecDeque::new(),
@@ -164,6 +168,7 @@ impl Engine {
         cut_off(remains);
         cut_off(live.waiting_gates);
         cut_off(live.core.spawned.take());
+        cut_off(live.first_event.end());
         cut_off([live.instance]); // the last: the handlers had shares of it
         self.drop_sockets(index);
         if alarm_ran {
@@ -265,6 +270,7 @@ impl Engine {
             self.awake.remove(&(place.last_active, index));
             self.shared.note(&live.core.id, format_args!("leaves memory"));
             live.core.die();
+            cut_off(live.first_event.end());
             cut_off([live.instance]);
         }
     }

@@ -11,7 +11,7 @@ use super::{
     sockets::{SocketCell, SocketTable},
     timers::TimerId,
 };
-use crate::{Close, Error, ObjectName, Response, Timestamp};
+use crate::{Close, Error, ObjectName, Response, Timestamp, first_event::FirstEvent};
 use std::{
     cell::RefCell,
     collections::{BTreeMap, VecDeque},
@@ -62,6 +62,8 @@ pub(super) struct Live {
     pub(super) core: Rc<Core>,
     pub(super) storage: Rc<dyn Storage>,
     pub(super) instance: Rc<dyn Instance>,
+    /// Whether an event came that is not the alarm's, and the work that waits for it.
+    pub(super) first_event: Rc<FirstEvent>,
     pub(super) tasks: BTreeMap<u64, Task>,
     /// The gates that are closed, the innermost last. Only its task runs (rule B8).
     pub(super) gates: Vec<u64>,
@@ -111,6 +113,11 @@ pub(super) enum TaskKind {
 }
 
 impl TaskKind {
+    /// Whether it handles an event that is not the alarm's.
+    pub(super) fn is_attending(&self) -> bool {
+        matches!(self, Self::Fetch(_) | Self::Message(..) | Self::Closed(..) | Self::Failed(_))
+    }
+
     /// For logs and for saying why an object is awake.
     pub(super) fn name(&self) -> &'static str {
         match self {

@@ -114,7 +114,13 @@ impl Engine {
             format_args!("{} {}", task.kind.name(), if first { "begins" } else { "goes on" }),
         );
         let turn = if live.is_held_by(task.within.gate) { task.within } else { Within::default() };
-        let poll = run_in_turn(&core, turn, || task.future.as_mut().poll(&mut Context::from_waker(&waker)));
+        let begins = (first && task.kind.is_attending()).then(|| Rc::clone(&live.first_event));
+        let poll = run_in_turn(&core, turn, || {
+            if let Some(first_event) = begins {
+                first_event.comes();
+            }
+            task.future.as_mut().poll(&mut Context::from_waker(&waker))
+        });
         let unfinished = match poll {
             Err(panic) => {
                 tracing::error!(object = %core.id, handler = task.kind.name(), error = %panic, "reset");

@@ -14,6 +14,7 @@ mod deployment;
 mod difference;
 mod driver;
 mod exchange;
+mod first_event;
 mod lab;
 mod life;
 mod platform;

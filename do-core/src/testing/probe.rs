@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::{
     cell::{Cell, RefCell},
     fmt,
-    rc::Rc,
+    rc::{Rc, Weak},
 };
 
 /// Most bytes of a request's steps, and of the answers of calls.
@@ -33,6 +33,8 @@ const SHOWN: usize = 1_000;
 pub struct Probe<S: ObjectState>(Rc<Inner<S>>);
 
 pub(super) struct Inner<S> {
+    /// For work that outlives the step that asks for it.
+    pub(super) this: Weak<Self>,
     pub(super) state: S,
     pub(super) instance: u64,
     pub(super) memory: Cell<i64>,
@@ -94,7 +96,8 @@ fn shown(message: &Message) -> String {
 impl<S: ObjectState> DurableObject<S> for Probe<S> {
     fn new(state: S) -> Result<Self, Failure> {
         make_tables(&state)?;
-        let inner = Rc::new(Inner {
+        let inner = Rc::new_cyclic(|this| Inner {
+            this: Weak::clone(this),
             instance: state.random(),
             memory: Cell::new(0),
             sender: RefCell::default(),

@@ -259,6 +259,7 @@ impl<S: ObjectState> Inner<S> {
         let (sql, alarms) = (self.state.sql(), self.state.alarms());
         Ok(Some(match step {
             Step::Life(step) => return self.life_now(step, at),
+            Step::FirstEvent(step) => self.first_event_step(step, at)?,
             Step::Sql(text) => {
                 let rows = sql.exec(text, ())?;
                 let first =

@@ -1,4 +1,5 @@
 use super::alarms::AlarmStep;
+use super::first_event::FirstEventStep;
 use super::life::LifeStep;
 use super::socket_steps::SocketStep;
 use super::sql::SqlStep;
@@ -90,6 +91,8 @@ pub(super) enum Step {
     Close,
     /// Over the bodies of the request and of its answer.
     Body(BodyStep),
+    /// Over work for the first event.
+    FirstEvent(FirstEventStep),
     /// Over ids, stubs and the instance.
     Life(LifeStep),
     /// Over sockets, beyond what follows here.

@@ -98,6 +98,10 @@ impl ObjectState for HostState {
         self.0.core.block_concurrency_while(work)
     }
 
+    fn at_first_event(&self, work: impl FnOnce() + 'static) {
+        self.0.core.at_first_event(work);
+    }
+
     async fn reset(&self, reason: &str) -> Infallible {
         self.0.core.reset(reason).await
     }

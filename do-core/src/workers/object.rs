@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     AlarmInfo, Close, DurableObject, Error, Failure, Message, ObjectState, Socket, SqlStorage, Timestamp,
+    first_event::FirstEvent,
 };
 use js_sys::{Promise, Uint8Array};
 use std::{
@@ -26,6 +27,8 @@ pub struct Object<O>(Result<Live<O>, Error>);
 struct Live<O> {
     object: Rc<O>,
     state: WorkersState,
+    /// Here, because the state that it waits with must not own it.
+    _first_event: Rc<FirstEvent>,
 }
 
 #[allow(missing_docs)] // as above
@@ -37,7 +40,8 @@ impl<O: DurableObject<WorkersState>> Object<O> {
     /// What the constructor failed with, in builds with panic=unwind.
     pub fn new(context: JsValue, env: JsValue) -> Result<Self, JsValue> {
         console::install();
-        let state = match WorkersState::new(context, env) {
+        let first_event = Rc::<FirstEvent>::default();
+        let state = match WorkersState::new(context, env, Rc::downgrade(&first_event)) {
             Ok(state) => state,
             Err(error) => return Ok(Self(Err(error))),
         };
@@ -47,7 +51,7 @@ impl<O: DurableObject<WorkersState>> Object<O> {
             Err(panic) => Err(turn::panicked(&*panic)),
         };
         match made {
-            Ok(object) => Ok(Self(Ok(Live { object: Rc::new(object), state }))),
+            Ok(object) => Ok(Self(Ok(Live { object: Rc::new(object), state, _first_event: first_event }))),
             Err(error) => {
                 tracing::warn!(object = ?state.id(), %error, "the constructor failed");
                 if cfg!(panic = "unwind") {
@@ -69,13 +73,14 @@ impl<O: DurableObject<WorkersState>> Object<O> {
     {
         match &self.0 {
             Err(error) => Promise::reject(&thrown(error)),
-            Ok(Live { object, state }) => run(state, Box::pin(handler(Rc::clone(object), state.clone()))),
+            Ok(Live { object, state, .. }) => run(state, Box::pin(handler(Rc::clone(object), state.clone()))),
         }
     }
 
     pub fn fetch(&self, request: web_sys::Request) -> Promise {
-        self.run(|object, _| async move {
+        self.run(|object, state| async move {
             let request = request_in(&request).map_err(|e| thrown(&e))?;
+            state.first_event_comes();
             let response = object.fetch(request).await.map_err(thrown_failure)?;
             response_out(response).map(JsValue::from).map_err(|e| thrown(&e))
         })
@@ -106,6 +111,7 @@ impl<O: DurableObject<WorkersState>> Object<O> {
         };
         self.run(|object, state| async move {
             let socket = state.sockets().handle(socket);
+            state.first_event_comes();
             done(object.websocket_message(socket, message).await)
         })
     }
@@ -123,6 +129,7 @@ impl<O: DurableObject<WorkersState>> Object<O> {
         self.run(|object, state| async move {
             let socket = state.sockets().handle(socket);
             let answer = close.answer();
+            state.first_event_comes();
             let result = object.websocket_close(socket.clone(), close).await;
             // D22: the platform leaves the peer's Close without an answer. A second close does nothing.
             if let Some(answer) = answer
@@ -138,6 +145,7 @@ impl<O: DurableObject<WorkersState>> Object<O> {
         let error = fault_of_peer(error);
         self.run(|object, state| async move {
             let socket = state.sockets().handle(socket);
+            state.first_event_comes();
             done(object.websocket_error(socket, error).await)
         })
     }

@@ -11,7 +11,8 @@ use super::{
     turn,
 };
 use crate::{
-    Error, ErrorKind, Failure, Message, ObjectId, ObjectState, Timestamp, limits, sql::rules::check_erase,
+    Error, ErrorKind, Failure, Message, ObjectId, ObjectState, Timestamp, first_event::FirstEvent, limits,
+    sql::rules::check_erase,
 };
 use js_sys::Promise;
 use std::{
@@ -20,7 +21,7 @@ use std::{
     fmt,
     future::{pending, poll_fn},
     pin::pin,
-    rc::Rc,
+    rc::{Rc, Weak},
     task::{Poll, Waker},
     time::Duration,
 };
@@ -60,6 +61,8 @@ pub(super) struct Inner {
     constructing: Cell<bool>,
     opening: Opening,
     pub(super) alarm_run: AlarmRun,
+    /// Work that waits for it; it is part of the instance, which the work must not outlive.
+    first_event: Weak<FirstEvent>,
 }
 
 /// One more on a count of what is open, until it is dropped.
@@ -211,7 +214,7 @@ impl OpeningGate {
 }
 
 impl WorkersState {
-    pub(super) fn new(context: JsValue, env: JsValue) -> Result<Self, Error> {
+    pub(super) fn new(context: JsValue, env: JsValue, first_event: Weak<FirstEvent>) -> Result<Self, Error> {
         let context: ObjectContext = context.unchecked_into();
         let storage = context.storage().map_err(|e| caught(&e))?;
         let sql = storage.sql().map_err(|e| caught(&e))?;
@@ -228,6 +231,7 @@ impl WorkersState {
             constructing: Cell::new(false),
             opening: Opening::default(),
             alarm_run: AlarmRun::default(),
+            first_event,
         });
         Ok(Self(Rc::new(Handles {
             id,
@@ -251,6 +255,13 @@ impl WorkersState {
         let made = new();
         inner.constructing.set(false);
         made
+    }
+
+    /// The handler of an event that is not the alarm's is about to begin.
+    pub(super) fn first_event_comes(&self) {
+        if let Some(first) = self.inner().first_event.upgrade() {
+            first.comes();
+        }
     }
 
     /// The platform's own `ctx`, for what this crate does not cover.
@@ -356,6 +367,12 @@ impl ObjectState for WorkersState {
                 // B9: the object is being reset, and what comes after the await does not run.
                 _ => pending().await,
             }
+        }
+    }
+
+    fn at_first_event(&self, work: impl FnOnce() + 'static) {
+        if let Some(first) = self.inner().first_event.upgrade() {
+            first.call(work);
         }
     }
 

@@ -20,14 +20,14 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
 
 /// One run of the handler.
 #[derive(Debug, Deserialize)]
-struct Ran {
+pub(super) struct Ran {
     at: i64,
     scheduled: i64,
     retries: u32,
 }
 
 /// For what is due at once, or after half a second, on a machine that has much else to do.
-const SOON: Duration = Duration::from_secs(5);
+pub(super) const SOON: Duration = Duration::from_secs(5);
 
 /// The time between two looks.
 const LOOK: Duration = Duration::from_millis(20);
@@ -36,7 +36,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const RETRY: Duration = Duration::from_secs(8);
 
 /// The runs, once there are so many; none of them early, and none more.
-async fn runs<D: Driver>(
+pub(super) async fn runs<D: Driver>(
     lab: &Lab<D>,
     object: &str,
     count: usize,
@@ -75,7 +75,7 @@ async fn runs_at_least<D: Driver>(
 }
 
 /// The only run, once it was.
-async fn only_run<D: Driver>(lab: &Lab<D>, object: &str) -> Result<Ran, Fault> {
+pub(super) async fn only_run<D: Driver>(lab: &Lab<D>, object: &str) -> Result<Ran, Fault> {
     let mut all = runs(lab, object, 1, SOON).await?;
     all.pop().ok_or_else(|| Fault::new("no run"))
 }
@@ -97,12 +97,12 @@ async fn arm<D: Driver>(lab: &Lab<D>, object: &str, handler: Value, ms: i64) -> 
     lab.last(object, json!([{"on_alarm": handler}, {"set_alarm": ms}, "get_alarm"])).await
 }
 
-async fn slot<D: Driver>(lab: &Lab<D>, object: &str) -> Result<Value, Fault> {
+pub(super) async fn slot<D: Driver>(lab: &Lab<D>, object: &str) -> Result<Value, Fault> {
     lab.last(object, json!(["get_alarm"])).await
 }
 
 /// Looks until the object has noted as many lines as these, and compares them.
-async fn noted<D: Driver>(lab: &Lab<D>, object: &str, lines: Value) -> Outcome {
+pub(super) async fn noted<D: Driver>(lab: &Lab<D>, object: &str, lines: Value) -> Outcome {
     let look = json!([{"sql": "SELECT line FROM log ORDER BY rowid"}]);
     let count = |lines: &Value| lines.as_array().map_or(0, Vec::len);
     let wanted = count(&lines);
@@ -112,7 +112,7 @@ async fn noted<D: Driver>(lab: &Lab<D>, object: &str, lines: Value) -> Outcome {
 
 /// Runs the steps that `steps` gives for a time, sets the alarm to that time, evicts the object before it, and lets
 /// `ms` pass from it on without asking the object.
-async fn wakes<D: Driver>(
+pub(super) async fn wakes<D: Driver>(
     lab: &Lab<D>,
     object: &str,
     steps: impl FnOnce(i64) -> Value,

@@ -6,6 +6,7 @@ mod closing;
 mod commits;
 mod deploy;
 mod failures;
+mod first_event;
 mod gated;
 mod gates;
 mod hibernation;
@@ -36,6 +37,7 @@ pub fn cases<D: Driver>() -> Vec<Case<D>> {
         closing::cases(),
         hibernation::cases(),
         alarms::cases(),
+        first_event::cases(),
         sql::cases(),
         panics::cases(),
         deploy::cases(),
