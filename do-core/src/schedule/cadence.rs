@@ -30,16 +30,25 @@ impl Cadence {
         let k = (t.as_millis() - anchor).div_euclid(*every) + 1;
         Ok(Some(Timestamp::from_millis(anchor + k * every)))
     }
-    pub(super) fn latest(&self, after: Timestamp, until: Timestamp, n: usize) -> Result<Vec<Timestamp>, Error> {
+    pub(super) fn latest(
+        &self,
+        after: Timestamp,
+        until: Timestamp,
+        n: usize,
+    ) -> Result<Vec<Timestamp>, Error> {
         let Self::Every { every, anchor } = self;
         let last = anchor + (until.as_millis() - anchor).div_euclid(*every) * every;
-        let mut out: Vec<_> = (0..n as i64).map(|k| Timestamp::from_millis(last - k * every)).take_while(|t| *t > after).collect();
+        let mut out: Vec<_> = (0..n as i64)
+            .map(|k| Timestamp::from_millis(last - k * every))
+            .take_while(|t| *t > after)
+            .collect();
         out.reverse();
         Ok(out)
     }
     pub(super) fn count(&self, after: Timestamp, until: Timestamp, most: u64) -> Result<u64, Error> {
         let Self::Every { every, anchor } = self;
-        let n = (until.as_millis() - anchor).div_euclid(*every) - (after.as_millis() - anchor).div_euclid(*every);
+        let n =
+            (until.as_millis() - anchor).div_euclid(*every) - (after.as_millis() - anchor).div_euclid(*every);
         Ok((n.max(0) as u64).min(most))
     }
 }

@@ -1,4 +1,9 @@
-use super::{Schedule, pending::read_payload, plan::Terms, store::{Row, Store}};
+use super::{
+    Schedule,
+    pending::read_payload,
+    plan::Terms,
+    store::{Row, Store},
+};
 use crate::{Error, ErrorKind, ObjectState, SqlStorage, Timestamp};
 use serde::de::DeserializeOwned;
 
@@ -57,7 +62,13 @@ pub(super) fn cut(text: &str) -> &str {
 
 impl<Q: SqlStorage> Store<Q> {
     /// Keeps what failed; `terms` for what comes back as a whole when it is replayed.
-    pub(super) fn bury(&self, row: &Row, terms: Option<&str>, error: &str, now: Timestamp) -> Result<(), Error> {
+    pub(super) fn bury(
+        &self,
+        row: &Row,
+        terms: Option<&str>,
+        error: &str,
+        now: Timestamp,
+    ) -> Result<(), Error> {
         let scheduled = row.tick.min(row.due);
         self.write(
             "INSERT INTO _schedule_dead (name, at, tick, attempts, error, terms, payload) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -68,7 +79,8 @@ impl<Q: SqlStorage> Store<Q> {
 
     /// Keeps the latest rows of a table whose ids grow by one.
     pub(super) fn trim(&self, table: &str, keep: u32) -> Result<(), Error> {
-        self.query(&format!("DELETE FROM {table} WHERE id <= (SELECT max(id) FROM {table}) - ?"), (keep,)).map(drop)
+        self.query(&format!("DELETE FROM {table} WHERE id <= (SELECT max(id) FROM {table}) - ?"), (keep,))
+            .map(drop)
     }
 }
 
@@ -94,24 +106,20 @@ impl<S: ObjectState> Schedule<S> {
             let sql = "SELECT name, tick, terms, payload FROM _schedule_dead WHERE id = ?";
             let rows = inner.store.query(sql, (id,))?;
             let Some(letter) = rows.first() else { return Ok(None) };
-            let (name, tick, terms) = (letter.at::<String>(0)?, letter.at(1)?, letter.at::<Option<String>>(2)?);
-            let recurs = terms.as_deref().map(Terms::parse).transpose()?.is_some_and(|terms| terms.cadence.is_some());
+            let (name, tick, terms) =
+                (letter.at::<String>(0)?, letter.at(1)?, letter.at::<Option<String>>(2)?);
+            let recurs =
+                terms.as_deref().map(Terms::parse).transpose()?.is_some_and(|terms| terms.cadence.is_some());
             // A key that no name can be.
             let (key, name) = if recurs { (name, None) } else { (format!("\u{1}replay {id}"), Some(name)) };
             if inner.store.row(&key)?.is_some() {
-                let message = format!("a job named {key:?} is pending: cancel it before the old one is replayed");
+                let message =
+                    format!("a job named {key:?} is pending: cancel it before the old one is replayed");
                 return Err(Error::new(ErrorKind::Invalid, message));
             }
-            inner.store.insert(&Row {
-                key,
-                name,
-                due: inner.state.now(),
-                tick: Timestamp::from_millis(tick),
-                attempt: 0,
-                running: false,
-                terms,
-                payload: letter.at(3)?,
-            })?;
+            let tick = Timestamp::from_millis(tick);
+            let payload = letter.at(3)?;
+            inner.store.insert(&Row { name, tick, terms, payload, ..Row::new(&key, inner.state.now()) })?;
             inner.store.query("DELETE FROM _schedule_dead WHERE id = ?", (id,))?;
             inner.arm().map(Some)
         })?;

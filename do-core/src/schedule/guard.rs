@@ -22,10 +22,9 @@ pub(super) async fn guarded(
         match catch_unwind(AssertUnwindSafe(|| job.as_mut().poll(cx))) {
             Ok(Poll::Ready(result)) => Poll::Ready(result),
             Err(panic) => Poll::Ready(Err(Failure::msg(format!("it panicked: {}", words(&*panic))))),
-            Ok(Poll::Pending) => over
-                .as_mut()
-                .poll(cx)
-                .map(|()| Err(Failure::msg(format!("it took longer than {limit:?}")))),
+            Ok(Poll::Pending) => {
+                over.as_mut().poll(cx).map(|()| Err(Failure::msg(format!("it took longer than {limit:?}"))))
+            }
         }
     })
     .await

@@ -1,4 +1,8 @@
-use super::{Schedule, dead::cut, store::{Row, Store}};
+use super::{
+    Schedule,
+    dead::cut,
+    store::{Row, Store},
+};
 use crate::{Error, ObjectState, SqlStorage, Timestamp};
 
 /// One run of a job that ended, from [`Schedule::history`].

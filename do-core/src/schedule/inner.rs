@@ -94,9 +94,7 @@ impl<S: ObjectState> Inner<S> {
     /// nothing costs less than a set for every change, and moves it then.
     ///
     /// Takes effect at the call; what is returned says whether the platform took it.
-    pub(super) fn arm(
-        &self,
-    ) -> Result<Option<impl Future<Output = Result<(), Error>> + use<S>>, Error> {
+    pub(super) fn arm(&self) -> Result<Option<impl Future<Output = Result<(), Error>> + use<S>>, Error> {
         if self.running.get() || !self.awake.get() {
             return Ok(None);
         }

@@ -87,7 +87,7 @@ pub(super) struct Terms {
     pub(super) retry: Retry,
     /// In ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    limit: Option<u64>,
+    pub(super) limit: Option<u64>,
 }
 
 impl Terms {
@@ -96,9 +96,8 @@ impl Terms {
     }
 
     pub(super) fn to_text(&self) -> Result<String, Error> {
-        serde_json::to_string(self).map_err(|error| {
-            Error::new(ErrorKind::Invalid, format!("a plan that cannot be stored: {error}"))
-        })
+        serde_json::to_string(self)
+            .map_err(|error| Error::new(ErrorKind::Invalid, format!("a plan that cannot be stored: {error}")))
     }
 
     pub(super) fn parse(text: &str) -> Result<Self, Error> {
@@ -207,8 +206,7 @@ impl Plan {
 /// What a job, a slot or a key may be called.
 pub(super) fn check_name(what: &str, name: &str) -> Result<(), Error> {
     if name.is_empty() || name.contains(char::is_control) {
-        let message =
-            format!("{what} {name:?} is refused: it must not be empty or hold control characters");
+        let message = format!("{what} {name:?} is refused: it must not be empty or hold control characters");
         return Err(Error::new(ErrorKind::Invalid, message));
     }
     if name.len() > NAME_BYTES {

@@ -262,7 +262,9 @@ fn tick(cadence: &Cadence, missed: Missed, row: &Row, now: Timestamp) -> Result<
     };
     let ticks = cadence.latest(row.tick - before, now, usize::try_from(latest).unwrap_or(usize::MAX))?;
     match ticks.first() {
-        Some(&tick) if tick > row.tick => Ok((tick, cadence.count(row.tick - before, tick - before, COUNTED)?)),
+        Some(&tick) if tick > row.tick => {
+            Ok((tick, cadence.count(row.tick - before, tick - before, COUNTED)?))
+        }
         _ => Ok((row.tick, 0)),
     }
 }

@@ -1,11 +1,11 @@
 use super::{
     Settings, Slot, Stats,
-    cadence::Cadence,
     inner::Inner,
+    pending::Pending,
     plan::{self, Plan, Terms, When},
     store::Row,
 };
-use crate::{Error, ErrorKind, ObjectState, SqlStorage, Timestamp};
+use crate::{Error, ErrorKind, ObjectState, Timestamp};
 use std::{fmt, rc::Rc};
 
 /// How many idempotency keys an object remembers: the oldest makes room for the next one.
@@ -53,7 +53,7 @@ impl<S: ObjectState> Schedule<S> {
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] and [`ErrorKind::Limit`] for a name or a key that cannot be one and for a time that no
-    /// alarm can have (rule E1); as [`SqlStorage::exec`]. Nothing is changed then. An error of the alarm itself leaves the
+    /// alarm can have (rule E1); as [`SqlStorage::exec`](crate::SqlStorage::exec). Nothing is changed then. An error of the alarm itself leaves the
     /// row there, and the alarm is tried again in the background.
     pub fn put(&self, name: &str, plan: Plan) -> impl Future<Output = Result<(), Error>> + use<S> {
         let set = self.put_now(name, plan);
@@ -111,7 +111,8 @@ impl<S: ObjectState> Schedule<S> {
     fn write(&self, name: &str, plan: Plan) -> Result<(), Error> {
         let now = self.inner.state.now();
         let before = self.inner.store.row(name)?;
-        let old = before.as_ref().and_then(|row| row.terms.as_deref()).and_then(|text| Terms::parse(text).ok());
+        let old =
+            before.as_ref().and_then(|row| row.terms.as_deref()).and_then(|text| Terms::parse(text).ok());
         let old = old.and_then(|terms| terms.cadence);
         let mut terms = plan.terms;
         terms.cadence = plan.when.cadence(old.as_ref(), now)?;
@@ -154,14 +155,15 @@ impl<S: ObjectState> Schedule<S> {
         payload: Option<String>,
     ) -> Result<(), Error> {
         let store = &self.inner.store;
-        let fresh = |tick| Row { key: name.to_owned(), due: tick, tick, ..Row::default() };
         match (before, due) {
             (None, due) => {
-                let row = fresh(due.unwrap_or_else(|| self.inner.state.now()));
-                store.insert(&Row { terms, payload, ..row })
+                let due = due.unwrap_or_else(|| self.inner.state.now());
+                store.insert(&Row { terms, payload, ..Row::new(name, due) })
             }
             (Some(before), None) => store.update(&before, &Row { terms, payload, ..before.clone() }),
-            (Some(before), Some(due)) => store.update(&before, &Row { terms, payload, ..fresh(due) }),
+            (Some(before), Some(due)) => {
+                store.update(&before, &Row { terms, payload, ..Row::new(name, due) })
+            }
         }
     }
 
@@ -169,7 +171,7 @@ impl<S: ObjectState> Schedule<S> {
     /// Whether there was something.
     ///
     /// # Errors
-    /// As [`SqlStorage::exec`], and those of the alarm, which is deleted with the last row.
+    /// As [`SqlStorage::exec`](crate::SqlStorage::exec), and those of the alarm, which is deleted with the last row.
     pub async fn cancel(&self, name: &str) -> Result<bool, Error> {
         if !self.inner.store.delete(name)? {
             return Ok(false);
@@ -181,7 +183,7 @@ impl<S: ObjectState> Schedule<S> {
     /// What is pending under a name.
     ///
     /// # Errors
-    /// As [`SqlStorage::exec`].
+    /// As [`SqlStorage::exec`](crate::SqlStorage::exec).
     pub fn get(&self, name: &str) -> Result<Option<Pending>, Error> {
         Ok(self.inner.store.row(name)?.map(Pending::new))
     }
@@ -189,7 +191,7 @@ impl<S: ObjectState> Schedule<S> {
     /// What is pending, in the order of [`Pending::id`], after one of them, at most `limit`. `""` is before all.
     ///
     /// # Errors
-    /// As [`SqlStorage::exec`].
+    /// As [`SqlStorage::exec`](crate::SqlStorage::exec).
     pub fn pending(&self, after: &str, limit: u32) -> Result<Vec<Pending>, Error> {
         Ok(self.inner.store.after(after, limit)?.into_iter().map(Pending::new).collect())
     }
@@ -198,7 +200,7 @@ impl<S: ObjectState> Schedule<S> {
     /// its first event that is not the alarm's; for a watchdog that calls from outside.
     ///
     /// # Errors
-    /// As [`SqlStorage::exec`], and those of the alarm.
+    /// As [`SqlStorage::exec`](crate::SqlStorage::exec), and those of the alarm.
     pub async fn check(&self) -> Result<bool, Error> {
         self.inner.check().await
     }

@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS _schedule_keys (id INTEGER PRIMARY KEY AUTOINCREMENT,
 const COLUMNS: &str = "key, name, due, tick, attempt, running, terms, payload";
 
 /// A pending row.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row {
     pub(super) key: String,
     /// `None` when it is the key.
@@ -47,6 +47,12 @@ pub(super) struct Row {
 }
 
 impl Row {
+    /// One that nobody ran yet.
+    pub(super) fn new(key: &str, due: Timestamp) -> Self {
+        let key = key.to_owned();
+        Self { key, name: None, due, tick: due, attempt: 0, running: false, terms: None, payload: None }
+    }
+
     pub(super) fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.key)
     }
@@ -95,7 +101,8 @@ impl<Q: SqlStorage> Store<Q> {
 
     /// Runs what needs no table to be there: without them there is nothing.
     pub(super) fn query(&self, sql: &str, params: impl Params) -> Result<Rows, Error> {
-        self.exec(sql, params).or_else(|error| if is_missing(&error) { Ok(Rows::default()) } else { Err(error) })
+        self.exec(sql, params)
+            .or_else(|error| if is_missing(&error) { Ok(Rows::default()) } else { Err(error) })
     }
 
     /// Runs what makes the tables if they are not there.
@@ -116,7 +123,8 @@ impl<Q: SqlStorage> Store<Q> {
             "SELECT (SELECT due FROM _schedule ORDER BY due LIMIT 1), (SELECT at FROM _schedule_armed)",
             (),
         )?;
-        let time = |row: &crate::Row<'_>, at| row.at::<Option<i64>>(at).map(|ms| ms.map(Timestamp::from_millis));
+        let time =
+            |row: &crate::Row<'_>, at| row.at::<Option<i64>>(at).map(|ms| ms.map(Timestamp::from_millis));
         rows.first().map_or(Ok((None, None)), |row| Ok((time(&row, 0)?, time(&row, 1)?)))
     }
 
