@@ -33,7 +33,7 @@ pub(super) const SOON: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// For a first retry, which comes after 2 to 2.5 s.
-const RETRY: Duration = Duration::from_secs(8);
+pub(super) const RETRY: Duration = Duration::from_secs(8);
 
 /// The runs, once there are so many; none of them early, and none more.
 pub(super) async fn runs<D: Driver>(
