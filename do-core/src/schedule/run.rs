@@ -131,7 +131,9 @@ impl<S: ObjectState> Inner<S> {
             },
             _ => (row.tick, 0),
         };
-        let next = Row { tick, ..row.clone() };
+        // A row that is due before its tick has one to come: not so one that went on to a later tick.
+        let due = if tick == row.tick { row.due } else { tick };
+        let next = Row { due, tick, ..row.clone() };
         if let (Missed::Skip(late), Some(_), 0) = (terms.missed, &terms.cadence, row.attempt)
             && tick.until(now) > Duration::from_millis(late)
         {
