@@ -84,6 +84,8 @@
 
 mod alarm;
 mod cadence;
+#[cfg(feature = "cron")]
+mod cron;
 mod dead;
 mod guard;
 mod history;
