@@ -4,7 +4,6 @@
 use std::{
     cell::{Cell, RefCell},
     collections::VecDeque,
-    fmt,
 };
 
 type Work = Box<dyn FnOnce()>;
@@ -60,12 +59,6 @@ impl FirstEvent {
     }
 }
 
-impl fmt::Debug for FirstEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("FirstEvent")
-    }
-}
-
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
     use super::*;
@@ -81,7 +74,7 @@ mod tests {
         let (first, log) = (FirstEvent::default(), Rc::default());
         first.call(noting(&log, 1));
         first.call(noting(&log, 2));
-        assert_eq!(*log.borrow(), []);
+        assert!(log.borrow().is_empty());
         first.comes();
         assert_eq!(*log.borrow(), [1, 2]);
         first.comes();
@@ -106,7 +99,7 @@ mod tests {
         assert_eq!(first.end().len(), 1);
         first.call(noting(&log, 2));
         first.comes();
-        assert_eq!(*log.borrow(), []);
+        assert!(log.borrow().is_empty());
         assert_eq!(Rc::strong_count(&log), 1);
     }
 }
