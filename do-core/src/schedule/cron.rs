@@ -74,9 +74,11 @@ impl Rule {
         }
         let refuse =
             |why: String| Error::new(ErrorKind::Invalid, format!("cron expression {expression:?}: {why}"));
-        fields::check(expression).map_err(refuse)?;
-        let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
-        let pattern = parser.parse(expression).map_err(|e| refuse(e.to_string()))?.pattern;
+        // The seventh field is the year, of which nothing is asked here. For the "*" that it would be otherwise, croner
+        // marks 5,000 years, which takes longer than all the rest.
+        let fields = fields::read(expression).map_err(refuse)? + " 2000";
+        let parser = CronParser::builder().seconds(Seconds::Required).year(Year::Required).build();
+        let pattern = parser.parse(&fields).map_err(|e| refuse(e.to_string()))?.pattern;
         let time = [&pattern.hours, &pattern.minutes, &pattern.seconds];
         let rule = Self {
             fixed: time.iter().all(|field| !field.from_wildcard),
