@@ -286,4 +286,6 @@ fn date(day: i64) -> Date {
 }
 
 #[cfg(test)]
+mod oracle;
+#[cfg(test)]
 mod tests;
