@@ -26,6 +26,7 @@ const LAST: i64 = ALARM_MAX_MS / 1_000;
 
 /// A parsed expression with its time zone. All moments in here are whole seconds; a local time is the number of seconds
 /// that a clock which shows it would be after 1970-01-01 00:00 without any change.
+#[derive(Debug, Clone)]
 pub(super) struct Rule {
     pattern: CronPattern,
     zone: TimeZone,
