@@ -75,7 +75,7 @@ pub(super) struct PlanStep {
     /// A time of its own.
     on: Option<i64>,
     every: Option<u64>,
-    #[cfg(feature = "cron")]
+    /// An expression and a zone, where the feature is there.
     cron: Option<(String, String)>,
     anchor: Option<i64>,
     payload: Option<Value>,
@@ -140,7 +140,11 @@ impl<S: ObjectState> Inner<S> {
             (Some(after), ..) => Plan::at(self.after(after)),
             (_, Some(at), _) => Plan::at(Timestamp::from_millis(at)),
             (.., Some(every)) => Plan::every(Duration::from_millis(every))?,
-            _ => self.cron(plan)?,
+            _ => match &plan.cron {
+                #[cfg(feature = "cron")]
+                Some((expression, zone)) => Plan::cron(expression, zone)?,
+                _ => return Err(Failure::msg("a plan without a time")),
+            },
         };
         if let Some(anchor) = time(plan.anchor) {
             made = made.anchored(anchor);
@@ -161,18 +165,6 @@ impl<S: ObjectState> Inner<S> {
             made = made.key(key);
         }
         Ok(made)
-    }
-
-    #[cfg(feature = "cron")]
-    fn cron(&self, plan: &PlanStep) -> Result<Plan, Failure> {
-        let (expression, zone) = plan.cron.as_ref().ok_or_else(|| Failure::msg("a plan without a time"))?;
-        Ok(Plan::cron(expression, zone)?)
-    }
-
-    #[cfg(not(feature = "cron"))]
-    #[allow(clippy::unused_self)] // as the other one
-    fn cron(&self, _: &PlanStep) -> Result<Plan, Failure> {
-        Err(Failure::msg("a plan without a time"))
     }
 
     pub(super) async fn schedule_step(

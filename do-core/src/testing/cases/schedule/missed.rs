@@ -1,7 +1,7 @@
 //! Ticks that nobody ran when they came.
 
 use super::{
-    ask, attempts, check, host, is_armed, now, number, only, outcomes, put, ran_at_least, show, still,
+    ask, attempts, check, hosts, is_armed, now, number, only, outcomes, put, ran_at_least, show, still,
 };
 use crate::testing::{
     case::{Case, Fault, Outcome, holds, same},
@@ -39,7 +39,8 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
 
 /// Puts a job whose alarm is lost, lets `ms` pass and has it mended. The first tick.
 async fn late<D: Driver>(lab: &Lab<D>, plan: Value, ms: u64) -> Result<i64, Fault> {
-    let first = lab.last("a", json!([host(), put("a", plan), "delete_alarm", show("a")])).await?;
+    hosts(lab).await?;
+    let first = lab.last("a", json!([put("a", plan), "delete_alarm", show("a")])).await?;
     still(lab, "a", 0, ms).await?;
     same("whether something was wrong", ask(lab, "a", check()).await?, true)?;
     number(&first["scheduled"])
@@ -107,8 +108,8 @@ async fn late_once<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn evicted<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let first =
-        lab.last("a", json!([host(), put("a", json!({"every": 500})), "delete_alarm", show("a")])).await?;
+    hosts(lab).await?;
+    let first = lab.last("a", json!([put("a", json!({"every": 500})), "delete_alarm", show("a")])).await?;
     lab.evict().await?;
     lab.advance(Duration::from_millis(1_100)).await?;
     let told = ran_at_least(lab, "a", 1, SOON).await?;

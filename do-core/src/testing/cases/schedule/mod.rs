@@ -2,6 +2,7 @@
 
 mod bounds;
 mod cost;
+mod cron;
 mod dead;
 mod durable;
 mod failures;
@@ -30,6 +31,7 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         plans::cases(),
         upserts::cases(),
         missed::cases(),
+        cron::cases(),
         failures::cases(),
         stopped::cases(),
         dead::cases(),
@@ -58,6 +60,12 @@ fn schedule(step: Value) -> Value {
 
 fn host() -> Value {
     schedule(json!({"host": {}}))
+}
+
+/// Makes the object a host, and lets the instance look at the raw slot, as it does once.
+async fn hosts<D: Driver>(lab: &Lab<D>) -> Outcome {
+    lab.run("a", json!([host()])).await?;
+    lab.advance(Duration::from_millis(50)).await
 }
 
 fn on_job(name: &str, steps: Value) -> Value {

@@ -99,12 +99,14 @@ async fn other_terms<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn during_back_off<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let at = now(lab, "a").await? + 50;
-    for (object, plan) in [
-        ("a", json!({"on": at, "retry": [3, 60_000]})),
-        ("b", json!({"every": 86_400_000_i64, "anchor": at, "retry": [3, 60_000]})),
-    ] {
-        lab.run(object, json!([host(), on_job("a", json!([{"fail": "no"}])), put("a", plan.clone())])).await?;
+    for object in ["once", "recurs"] {
+        let at = now(lab, object).await? + 300;
+        let plan = match object {
+            "once" => json!({"on": at, "retry": [3, 60_000]}),
+            _ => json!({"every": 86_400_000, "anchor": at, "retry": [3, 60_000]}),
+        };
+        let fails = on_job("a", json!([{"fail": "no"}]));
+        lab.run(object, json!([host(), fails, put("a", plan.clone())])).await?;
         only(lab, object).await?;
         let waits = |shown: &Value| shown["running"] == json!(false);
         let before = lab.until(object, json!([show("a")]), SOON, waits).await?;
