@@ -55,11 +55,30 @@ impl<S: ObjectState> Inner<S> {
     }
 
     /// The first event that is not the alarm's: what an earlier instance left undone, and what the constructor put.
+    ///
+    /// What is known to be missing is set at once, in the event's own turn: a crash right behind it must not leave rows
+    /// without an alarm. What the raw slot really is, is asked for behind it.
     fn wake(self: &Rc<Self>) {
         self.is_awake();
+        if self.running.get() {
+            return; // its end looks at all of it
+        }
+        let set = match self.store.soonest() {
+            Ok((None, None)) => return,
+            Ok((Some(due), marked)) if !self.is_armed_for(marked, due) => {
+                self.set(self.raw_time(due)).map(Some)
+            }
+            known => known.map(|_| None),
+        };
         let inner = Rc::clone(self);
         self.state.wait_until(async move {
-            if let Err(error) = inner.check().await {
+            let checked = async {
+                if let Some(set) = set? {
+                    set.await?;
+                }
+                inner.compare().await
+            };
+            if let Err(error) = checked.await {
                 inner.failed_to_arm(&error);
             }
         });
@@ -142,6 +161,10 @@ impl<S: ObjectState> Inner<S> {
         if self.store.soonest()? == (None, None) {
             return Ok(false);
         }
+        self.compare().await
+    }
+
+    async fn compare(&self) -> Result<bool, Error> {
         let armed = self.state.alarms().get().await?;
         if self.running.get() {
             return Ok(false);

@@ -131,7 +131,9 @@ impl<S: ObjectState> Inner<S> {
             },
             _ => (row.tick, 0),
         };
-        let next = Row { tick, ..row.clone() };
+        // From here on a row that is due before its tick is one whose tick is still to come.
+        let due = if tick <= now { row.due.max(tick) } else { row.due };
+        let next = Row { due, tick, ..row.clone() };
         if let (Missed::Skip(late), Some(_), 0) = (terms.missed, &terms.cadence, row.attempt)
             && tick.until(now) > Duration::from_millis(late)
         {
