@@ -106,7 +106,7 @@ impl<S: ObjectState> Inner<S> {
     }
 
     fn is_armed_for(&self, armed: Option<Timestamp>, due: Timestamp) -> bool {
-        armed.is_some_and(|at| at <= due && at >= self.state.now() - LOST_AFTER)
+        armed.is_some_and(|at| at <= self.raw_time(due) && at >= self.state.now() - LOST_AFTER)
     }
 
     /// After a change: sets the raw slot if the soonest deadline is sooner than it. Never moves it later: a wake for

@@ -96,6 +96,8 @@ struct Watch {
     claimed: Option<Row>,
     /// Put again while they waited for a retry: the attempts that were made still count.
     put_again: BTreeSet<String>,
+    /// An event or a run of this instance has begun, so that the schedule may look.
+    attended: bool,
     excuse: Option<Excuse>,
     was_touched: bool,
     /// Where a run that failed put the alarm.
@@ -329,6 +331,7 @@ pub(crate) fn constructs(rows: Rows) -> u32 {
         watch.before.clone_from(&rows);
         watch.after = rows;
         watch.claimed = None;
+        watch.attended = false;
         watch.failures = 0;
         watch.events.clear();
         watch.faulty = false;
@@ -422,9 +425,13 @@ impl Watch {
             _ => None,
         };
         self.running = self.running.filter(|_| run.is_none());
+        if !std::mem::replace(&mut self.attended, true) && self.faulty && run.is_none() {
+            self.excuse = Some(Excuse::Fault { instance: self.instance });
+        }
         let well = ended != Some(false) || kind != Kind::Alarm;
         if run.is_some() {
-            self.failures = if well { 0 } else { self.failures + 1 };
+            // A run that the handler drops neither fails nor succeeds.
+            self.failures = if !well { self.failures + 1 } else if self.case.cut.is_none() { 0 } else { self.failures };
         }
         let Some(soonest) = self.after.soonest() else {
             self.excuse = None;
