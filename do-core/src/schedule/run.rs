@@ -224,6 +224,9 @@ impl<S: ObjectState> Inner<S> {
             due = next.map_or(due, |next| due.min(next));
             return self.store.update(current, &Row { due, running: false, ..current.clone() });
         }
+        if current.payload != row.payload {
+            return Ok(()); // another job has taken its place, which must not come before its time
+        }
         // Put anew in the run that failed: both the retry and the new time come (rule E10 hidden).
         due = due.min(current.due);
         self.store.update(current, &Row { due, attempt: row.attempt, ..current.clone() })
@@ -308,7 +311,7 @@ impl<S: ObjectState> Drop for Rearm<'_, S> {
         if let Ok((Some(due), _)) = self.inner.store.soonest()
             && let Ok(set) = self.inner.set(self.inner.raw_time(due))
         {
-            drop(set);
+            drop(self.inner.armed(Some(set)));
         }
     }
 }

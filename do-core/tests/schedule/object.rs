@@ -20,6 +20,15 @@ pub(crate) struct Planner<S: ObjectState, const FLAW: u8> {
     schedule: Schedule<Watched<S>>,
     /// A job failed in the run before.
     failed: Cell<bool>,
+    _alive: Alive,
+}
+
+struct Alive(u32);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        watch::goes(self.0);
+    }
 }
 
 /// Slots end a run that hangs after five minutes.
@@ -31,8 +40,8 @@ impl<S: ObjectState, const FLAW: u8> DurableObject<S> for Planner<S, FLAW> {
         let state = Watched::new(raw, instance, FLAW);
         let case = watch::case();
         let settings = Settings::default().history(case.history).jobs_per_wake(case.per_wake);
-        let this =
-            Self { schedule: Schedule::with(&state, settings)?, state, failed: Cell::new(false) };
+        let schedule = Schedule::with(&state, settings)?;
+        let this = Self { schedule, state, failed: Cell::new(false), _alive: Alive(instance) };
         for (name, when, behaviour) in &case.declared {
             let name = JOBS[usize::from(*name)];
             let plan = this.plan(name, *when, *behaviour)?;

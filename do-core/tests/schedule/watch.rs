@@ -83,6 +83,8 @@ struct Watch {
     scripts: Vec<Rc<Vec<Step>>>,
     job_scripts: u32,
     instance: u32,
+    /// The last that left memory.
+    gone: u32,
     constructing: bool,
     /// Before the last turn, and after it.
     before: Rows,
@@ -180,7 +182,7 @@ pub(crate) fn heal() {
 pub(crate) fn needs_an_event() -> bool {
     with(|watch| match watch.excuse {
         _ if watch.before != watch.after => true,
-        Some(Excuse::Fault { instance }) => instance != watch.instance,
+        Some(Excuse::Fault { instance }) => instance != watch.instance || watch.gone == instance,
         Some(Excuse::Touched | Excuse::Dropped) => true,
         None => false,
     })
@@ -339,6 +341,11 @@ pub(crate) fn constructs(rows: Rows) -> u32 {
     })
 }
 
+/// An instance left memory.
+pub(crate) fn goes(instance: u32) {
+    with(|watch| watch.gone = instance);
+}
+
 pub(crate) fn run_begins(retry: u32) {
     with(|watch| {
         if watch.running.is_some() {
@@ -478,12 +485,13 @@ impl Watch {
             if self.events.iter().any(|event| event.writes(key)) {
                 if let Some(new) = new.filter(|new| new.running && old != Some(new)) {
                     claimed = Some(new.clone());
-                } else if new.is_some_and(|row| row.attempt > 0) {
+                }
+                if old.is_some_and(|row| row.attempt > 0) {
                     self.put_again.insert(key.clone());
                 }
                 continue;
             }
-            if new.is_none_or(|row| row.attempt == 0) {
+            if old != new && new.is_none_or(|row| row.attempt == 1 && row.running) {
                 self.put_again.remove(key);
             }
             match (old, new) {
