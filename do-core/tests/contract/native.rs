@@ -24,14 +24,14 @@ const STEP: Duration = Duration::from_millis(10);
 const TICK: Duration = Duration::from_millis(1);
 
 /// How often work may go from the shard to the connections and back before time passes.
-const HOPS: usize = 6;
+const HOPS: usize = 2;
 
 /// The same between two steps of time.
-const HOPS_BETWEEN: usize = 2;
+const HOPS_BETWEEN: usize = 1;
 
 /// How often the connections' tasks run and the sockets are polled in one hop: the runtime has one thread, which runs all
 /// that is ready before it returns to who yields.
-const TURNS: usize = 8;
+const TURNS: usize = 6;
 
 /// After so many rounds, a shard that did not rest is busy with work that wakes itself.
 const ROUNDS: usize = 16;
@@ -181,29 +181,30 @@ impl Native {
     /// Returns when what was asked for, and what it asked for in turn, has happened. Gives what is due next, which nobody
     /// knows of a shard that does not come to rest.
     async fn settle(&self, hops: usize) -> Result<Option<Duration>, Fault> {
-        let mut due = None;
+        let mut before = 0;
         for _ in 0..hops {
             for _ in 0..TURNS {
                 yield_now().await;
             }
-            due = self.shard_rests().await?;
+            before = self.clock.rest().0;
+            self.round().await?;
         }
-        Ok(due)
-    }
-
-    async fn shard_rests(&self) -> Result<Option<Duration>, Fault> {
-        let objects = self.env().namespace("PROBE")?;
-        let nobody = objects.id_of(&ObjectName::new("nobody")?)?;
-        let (before, _) = self.clock.rest();
         for _ in 0..ROUNDS {
-            objects.why_awake(&nobody).await?; // a round of the shard
             let (rests, due) = self.clock.rest();
-            // The first one may have begun before this was called.
+            // The first one may have begun before that last round.
             if rests > before + 1 {
                 return Ok(Some(due));
             }
+            self.round().await?;
         }
         Ok(None)
+    }
+
+    /// Returns when the shard has done once what there is to do.
+    async fn round(&self) -> Outcome {
+        let objects = self.env().namespace("PROBE")?;
+        objects.why_awake(&objects.id_of(&ObjectName::new("nobody")?)?).await?;
+        Ok(())
     }
 
     /// What keeps objects in memory that are not idle, or that are there at all.

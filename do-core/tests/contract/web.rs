@@ -16,7 +16,7 @@ use tokio::{
 };
 
 /// For one answer. On Workers a panic is a request without one.
-pub(crate) const ANSWER_TIME: Duration = Duration::from_secs(40);
+pub(crate) const ANSWER_TIME: Duration = Duration::from_secs(60);
 /// Longest message that is taken, in bytes.
 const MOST: u64 = 64 << 20;
 
