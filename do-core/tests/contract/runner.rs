@@ -19,9 +19,10 @@ const CASE_TIME: Duration = Duration::from_secs(150);
 /// For the long ones in real time.
 const LONG_CASE_TIME: Duration = Duration::from_secs(300);
 
-/// How many cases share a host at a time in real time, of which most of each case is waiting. Elsewhere there are only as
-/// many at a time as keep the machine busy, so that each ends soon.
-const TOGETHER: usize = 32;
+/// How many cases share a host at a time in real time, of which most of each case is waiting. With many more, requests of one
+/// case are so far apart on a busy machine that its idle objects leave memory in between. Elsewhere there are only as many
+/// at a time as keep the machine busy, so that each ends soon.
+const TOGETHER: usize = 12;
 /// How many that are alone and long run at a time: they do little but wait, each in a process of its own.
 const WAITING: usize = 16;
 
