@@ -86,11 +86,7 @@ impl Socket {
         within(ANSWER_TIME, path, opening).await?.map_err(|fault| fault.during(path))
     }
 
-    async fn handshake(
-        address: SocketAddr,
-        path: &str,
-        hear_time: Duration,
-    ) -> Result<Opened<Self>, Fault> {
+    async fn handshake(address: SocketAddr, path: &str, hear_time: Duration) -> Result<Opened<Self>, Fault> {
         let mut stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let head = format!(
