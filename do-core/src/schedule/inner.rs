@@ -34,6 +34,8 @@ pub(super) struct Inner<S: ObjectState> {
     pub(super) doubt: Cell<bool>,
     /// The alarm runs: its end sets the raw slot (rule E10).
     pub(super) running: Cell<bool>,
+    /// In this run changes set the slot all the same.
+    pub(super) forsaken: Cell<bool>,
     repairing: Cell<bool>,
     /// Runs in a row that the storage made fail.
     pub(super) failures: Cell<u32>,
@@ -49,6 +51,7 @@ impl<S: ObjectState> Inner<S> {
             awake: Cell::new(false),
             doubt: Cell::new(false),
             running: Cell::new(false),
+            forsaken: Cell::new(false),
             repairing: Cell::new(false),
             failures: Cell::new(0),
             stats: Cell::default(),
@@ -121,7 +124,12 @@ impl<S: ObjectState> Inner<S> {
         before: Option<Timestamp>,
     ) -> Result<Option<impl Future<Output = Result<(), Error>> + use<S>>, Error> {
         if self.running.get() {
-            return Ok(None);
+            // Without the row that runs the slot was emptied, as by `delete_all`: then this run does not come again if it
+            // is cut off, and nobody would set the slot (rules E10, E14).
+            self.forsaken.set(self.forsaken.get() || before.is_none());
+            if !self.forsaken.get() {
+                return Ok(None);
+            }
         }
         if !self.awake.get() {
             self.doubt.set(true);

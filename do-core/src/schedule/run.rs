@@ -285,6 +285,7 @@ impl<'a, S: ObjectState> Rearm<'a, S> {
             return Err(Error::new(ErrorKind::Invalid, "this schedule runs what is due already"));
         }
         inner.is_awake();
+        inner.forsaken.set(false);
         inner.count(|stats| stats.wakes += 1);
         Ok(Self { inner, ended: false })
     }
