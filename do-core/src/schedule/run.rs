@@ -252,7 +252,7 @@ impl<S: ObjectState> Inner<S> {
         if armed.is_some_and(|armed| armed > now && armed <= at) {
             return Ok(());
         }
-        self.set(at).await.inspect_err(|_| self.doubt.set(true))
+        self.set(at).await
     }
 }
 
@@ -293,6 +293,8 @@ impl<'a, S: ObjectState> Rearm<'a, S> {
     async fn end(mut self, failed: bool) -> Result<(), Error> {
         let result = self.inner.rearm(failed).await;
         self.inner.running.set(false);
+        // The platform tries a run that failed again, unless the object lets it succeed or has touched the raw slot.
+        let result = result.inspect_err(|error| self.inner.failed_to_arm(error));
         self.ended = true;
         result
     }
@@ -306,8 +308,10 @@ impl<S: ObjectState> Drop for Rearm<'_, S> {
             return;
         }
         self.inner.running.set(false);
-        if let Ok(Some(due)) = self.inner.store.soonest() {
-            drop(self.inner.armed(Some(self.inner.set(self.inner.raw_time(due)))));
+        match self.inner.store.soonest() {
+            Ok(due) => drop(self.inner.armed(due.map(|due| self.inner.set(self.inner.raw_time(due))))),
+            Err(error) if matches!(error.kind(), ErrorKind::Reset | ErrorKind::NotInEvent) => {}
+            Err(error) => self.inner.failed_to_arm(&error),
         }
     }
 }
