@@ -139,14 +139,15 @@ impl<S: ObjectState> Inner<S> {
         if self.running.get() || !self.awake.get() {
             return Ok(false);
         }
-        let (soonest, marked) = self.store.soonest()?;
-        if soonest.is_none() && marked.is_none() {
+        if self.store.soonest()? == (None, None) {
             return Ok(false);
         }
         let armed = self.state.alarms().get().await?;
         if self.running.get() {
             return Ok(false);
         }
+        // Read again: from here to the `set` or `delete` nothing is awaited.
+        let (soonest, marked) = self.store.soonest()?;
         match soonest {
             Some(due) if !self.is_armed_for(armed, due) => {
                 self.set(self.raw_time(due))?.await?;

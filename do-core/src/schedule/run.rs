@@ -216,10 +216,10 @@ impl<S: ObjectState> Inner<S> {
         if current.running {
             let next = match &terms.cadence {
                 _ if row.due < row.tick => Some(row.tick),
-                Some(cadence) => cadence.next_after(row.tick)?,
+                Some(cadence) => cadence.next_after(now)?,
                 None => None,
             };
-            due = next.map_or(due, |next| due.min(next.max(now + Duration::from_millis(1))));
+            due = next.map_or(due, |next| due.min(next));
             return self.store.update(current, &Row { due, running: false, ..current.clone() });
         }
         // Put anew in the run that failed: both the retry and the new time come (rule E10 hidden).
@@ -229,8 +229,10 @@ impl<S: ObjectState> Inner<S> {
 
     /// Sets the raw slot at the end of a run.
     async fn rearm(&self, failed: bool) -> Result<(), Error> {
-        let (soonest, marked) = self.store.soonest()?;
         let armed = self.state.alarms().get().await?;
+        // From here to the `set` nothing is awaited, and from here on changes set it by themselves.
+        self.running.set(false);
+        let (soonest, marked) = self.store.soonest()?;
         let failures = if failed { self.failures.get().saturating_add(1) } else { 0 };
         self.failures.set(failures);
         let Some(due) = soonest else {
@@ -238,8 +240,8 @@ impl<S: ObjectState> Inner<S> {
         };
         let now = self.state.now();
         let mut at = self.raw_time(due);
-        if failures > 0 {
-            at = at.max(now + RECOVERY * (1 << failures.min(RECOVERY_DOUBLINGS + 1).saturating_sub(1)));
+        if failed {
+            at = at.max(now + RECOVERY * (1 << (failures - 1).min(RECOVERY_DOUBLINGS)));
         }
         if armed.is_some_and(|armed| armed > now && armed <= at) {
             return if marked == armed { Ok(()) } else { self.store.mark(armed) };
@@ -286,8 +288,8 @@ impl<'a, S: ObjectState> Rearm<'a, S> {
     }
 
     async fn end(mut self, failed: bool) -> Result<(), Error> {
-        self.inner.running.set(false);
         let result = self.inner.rearm(failed).await;
+        self.inner.running.set(false);
         self.ended = true;
         result
     }
