@@ -1,0 +1,20 @@
+//! `pulse [ADDR:PORT [FOLDER]]`: see the library.
+
+use do_core::{prelude::*, tokio::Host};
+use pulse::{Pulse, route};
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let mut args = std::env::args().skip(1);
+    let address = args.next().unwrap_or_else(|| "127.0.0.1:8080".to_owned());
+    let mut builder = Host::builder(args.next().unwrap_or_else(|| "pulse-data".to_owned()));
+    if let Ok(seconds) = std::env::var("BEAT_SECONDS") {
+        builder = builder.var("BEAT_SECONDS", seconds);
+    }
+    let host = builder.object::<Pulse<_>>("PULSE").start()?;
+    let listener = tokio::net::TcpListener::bind(address).await?;
+    println!("listening on http://{}", listener.local_addr()?);
+    host.serve(listener, route);
+    tokio::signal::ctrl_c().await?;
+    Ok(host.shutdown(Duration::from_secs(10)).await?)
+}
