@@ -31,16 +31,16 @@ impl<S: ObjectState> Expiring<S> {
         Self { state: state.clone(), alarm: alarm.into() }
     }
 
-    /// Keeps a note for as long as it is to live.
+    /// Keeps a note for as long as it is to live; until when.
     ///
     /// # Errors
     /// Those of the storage and of the alarm.
-    pub async fn add(&self, note: Note) -> Result<Response> {
+    pub async fn add(&self, note: Note) -> Result<Timestamp> {
         let until = self.state.now() + Duration::from_secs(note.seconds.into());
         let sql = "INSERT INTO notes (text, seconds, until) VALUES (?, ?, ?)";
         self.state.sql().exec(sql, (note.text, note.seconds, until))?;
         self.arm().await?;
-        Ok(reply::status(StatusCode::CREATED))
+        Ok(until)
     }
 
     /// Takes away what is over and arms for what is left.

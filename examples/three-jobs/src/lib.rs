@@ -15,9 +15,11 @@
 mod expiring;
 mod jobs;
 mod pulse;
+mod reports;
 mod route;
 mod worker;
 
 pub use expiring::{Expiring, Note};
 pub use pulse::Pulse;
+pub use reports::Report;
 pub use route::route;

@@ -1,10 +1,6 @@
-use crate::{Expiring, jobs};
+use crate::{Expiring, jobs, reports};
 use do_core::{Job, Plan, Schedule, prelude::*};
 use do_sync::Room;
-use serde_json::Value;
-
-const REPORTS: &str = "CREATE TABLE reports (at INTEGER PRIMARY KEY, notes INTEGER NOT NULL)";
-const LATEST: &str = "SELECT at, notes FROM reports ORDER BY at DESC LIMIT 100";
 
 /// Keeps notes for as long as they are to live, beats for everyone connected, and reports on working days.
 #[derive(Debug)]
@@ -16,45 +12,38 @@ pub struct Pulse<S: ObjectState> {
 
 impl<S: ObjectState> DurableObject<S> for Pulse<S> {
     fn new(state: S) -> Result<Self> {
-        state.sql().migrate(&[Expiring::<S>::TABLE, REPORTS])?;
+        state.sql().migrate(&[Expiring::<S>::TABLE, reports::TABLE])?;
         let seconds = state.env().var("BEAT_SECONDS").map_or(Ok(30), |text| text.parse())?;
         let schedule = Schedule::open(&state)?;
-        schedule.declare("beat", Plan::every(Duration::from_secs(seconds))?)?; // writes nothing when it is there
+        // What is declared already is left as it is, and nothing is written.
+        schedule.declare("beat", Plan::every(Duration::from_secs(seconds))?)?;
         schedule.declare("report", Plan::cron("0 9 * * MON-FRI", "Europe/Zurich")?)?;
         Ok(Self { notes: Expiring::new(&state, schedule.slot("sweep")), state, schedule })
     }
 
     async fn fetch(&self, request: Request) -> Result<Response> {
         match (request.method(), request.uri().path()) {
-            (&Method::GET, "/") => jobs::list(&self.schedule),
             (&Method::GET, "/ws") => Ok(Room::all(&self.state).join(&request, Accept::new())?.0),
             (&Method::GET, "/notes") => Ok(reply::json(&self.notes.all()?)?),
-            (&Method::POST, "/notes") => self.notes.add(request.into_body().json(4_096).await?).await,
-            (&Method::GET, "/reports") => Ok(reply::json(&self.state.sql().query::<Value>(LATEST, ())?)?),
-            (&Method::POST, "/replay") => jobs::replay(&self.schedule, request).await,
-            _ => Ok(reply::status(StatusCode::NOT_FOUND)),
+            (&Method::POST, "/notes") => {
+                Ok(reply::json(&self.notes.add(request.into_body().json(999).await?).await?)?)
+            }
+            (&Method::GET, "/reports") => Ok(reply::json(&reports::latest(&self.state)?)?),
+            _ => jobs::answer(&self.schedule, request).await,
         }
     }
 
     async fn alarm(&self, info: AlarmInfo) -> Result<()> {
-        self.schedule.run_due(info, async |job| self.run(&job).await).await
-    }
-}
-
-impl<S: ObjectState> Pulse<S> {
-    async fn run(&self, job: &Job) -> Result<()> {
-        match job.name() {
+        let run = async |job: Job| match job.name() {
             "beat" => {
                 Room::all(&self.state).send_all(format!(r#"{{"beat":{}}}"#, job.scheduled()));
+                Ok(())
             }
-            "sweep" => self.notes.sweep().await?,
-            "report" => {
-                let report = "INSERT INTO reports SELECT ?, count(*) FROM notes";
-                self.state.sql().exec(report, (job.scheduled(),))?;
-            }
-            _ => job.unknown()?,
-        }
-        Ok(())
+            "sweep" => self.notes.sweep().await,
+            "report" => reports::add(&self.state, job.scheduled()),
+            _ => job.unknown(),
+        };
+        self.schedule.run_due(info, run).await
     }
 }
 
