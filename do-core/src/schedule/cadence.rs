@@ -59,10 +59,10 @@ impl Cadence {
         Ok(Self::Cron { cron: cron.trim().to_owned(), zone: rule.zone().unwrap_or(zone).to_owned() })
     }
 
-    /// Where an interval of this length begins; `None` for another cadence.
+    /// Where the ticks of an interval are put, if this is that interval.
     pub(super) fn anchor(&self, interval: Duration) -> Option<Timestamp> {
         match self {
-            Self::Every { every, anchor } if u128::try_from(*every) == Ok(interval.as_millis()) => {
+            Self::Every { every, anchor } if u128::try_from(*every).ok() == Some(interval.as_millis()) => {
                 Some(Timestamp::from_millis(*anchor))
             }
             _ => None,

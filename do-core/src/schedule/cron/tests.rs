@@ -342,7 +342,7 @@ impl Spec {
                 AmbiguousOffset::Gap { .. } => Vec::new(),
             }
         };
-        let mut all: Vec<i64> = matching.flat_map(moments).map(|t| t.as_millisecond()).collect();
+        let mut all: Vec<i64> = matching.flat_map(moments).map(jiff::Timestamp::as_millisecond).collect();
         all.sort_unstable();
         all.dedup();
         all
@@ -374,7 +374,7 @@ const ZONES: [&str; 12] = [
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
     fn it_comes_when_the_clock_shows_it(
@@ -392,9 +392,9 @@ proptest! {
         let random = jiff::Timestamp::from_second(second + 86_400 * 365).unwrap();
         let around = zone.following(random).next().filter(|_| change).map_or(random, |t| t.timestamp());
         let t = around.as_millisecond() + near;
-        // Four days from the day before, so that what a gap of a whole day skipped is among them.
+        // From two days before, so that what a gap of a whole day skipped is among them.
         let from = zone.to_datetime(jiff::Timestamp::from_millisecond(t).unwrap()).date().to_datetime(jiff::civil::Time::midnight());
-        let all = spec.brute_force(&zone, from - 2.days(), 5 * 24 * 60);
+        let all = spec.brute_force(&zone, from - 2.days(), 6 * 24 * 60);
         let end = t + 2 * 86_400_000;
         let expected: Vec<_> = all.into_iter().filter(|at| (t + 1..=end).contains(at)).map(Timestamp::from_millis).collect();
         let (t, end) = (Timestamp::from_millis(t), Timestamp::from_millis(end));
@@ -404,7 +404,10 @@ proptest! {
         if let Some([a, b]) = expected.get(..2) {
             prop_assert_eq!(cadence.next_after(*a).unwrap(), Some(*b));
         }
-        prop_assert_eq!(cadence.latest(t, end, 5_000).unwrap(), &expected[..]);
+        let latest = cadence.latest(t, end, 5_000).unwrap();
+        // The first that differs, and not the whole of two long lists.
+        let differs = latest.iter().zip(&expected).find(|(a, b)| a != b);
+        prop_assert_eq!((differs, latest.len()), (None, expected.len()));
         prop_assert_eq!(cadence.latest(t, end, 2).unwrap(), &expected[expected.len().saturating_sub(2)..]);
         prop_assert_eq!(cadence.count(t, end, 7).unwrap(), expected.len().min(7) as u64);
     }
