@@ -7,9 +7,9 @@ const SHOWN: u32 = 100;
 /// What those who look after a schedule ask it: `GET /` for what is pending, the latest runs and the dead letters, and
 /// `POST /replay` with the id of a dead letter to run it again. Times are in ms.
 pub(crate) async fn answer<S: ObjectState>(schedule: &Schedule<S>, request: Request) -> Result<Response> {
-    match (request.method(), request.uri().path()) {
-        (&Method::GET, "/") => Ok(reply::json(&overview(schedule)?)?),
-        (&Method::POST, "/replay") => {
+    match (request.method().as_str(), request.uri().path()) {
+        ("GET", "/") => Ok(reply::json(&overview(schedule)?)?),
+        ("POST", "/replay") => {
             let found = schedule.replay(request.into_body().json(20).await?).await?;
             Ok(reply::status(if found { StatusCode::ACCEPTED } else { StatusCode::NOT_FOUND }))
         }
@@ -24,7 +24,7 @@ fn overview<S: ObjectState>(schedule: &Schedule<S>) -> Result<Value> {
     let runs = schedule.history(SHOWN)?;
     let runs = runs.iter().map(|run| {
         let done = run.outcome == Outcome::Done;
-        json!({ "name": run.name, "scheduled": run.scheduled, "attempt": run.attempt, "done": done, "error": run.error })
+        json!({ "name": run.name, "scheduled": run.scheduled, "began": run.began, "done": done, "error": run.error })
     });
     let dead = schedule.dead_letters(0, SHOWN)?;
     let dead = dead.iter().map(|letter| {

@@ -22,15 +22,13 @@ impl<S: ObjectState> DurableObject<S> for Pulse<S> {
     }
 
     async fn fetch(&self, request: Request) -> Result<Response> {
-        match (request.method(), request.uri().path()) {
-            (&Method::GET, "/ws") => Ok(Room::all(&self.state).join(&request, Accept::new())?.0),
-            (&Method::GET, "/notes") => Ok(reply::json(&self.notes.all()?)?),
-            (&Method::POST, "/notes") => {
-                Ok(reply::json(&self.notes.add(request.into_body().json(999).await?).await?)?)
-            }
-            (&Method::GET, "/reports") => Ok(reply::json(&reports::latest(&self.state)?)?),
-            _ => jobs::answer(&self.schedule, request).await,
-        }
+        Ok(match (request.method().as_str(), request.uri().path()) {
+            ("GET", "/ws") => Room::all(&self.state).join(&request, Accept::new())?.0,
+            ("GET", "/notes") => reply::json(&self.notes.all()?)?,
+            ("POST", "/notes") => reply::json(&self.notes.add(request.into_body().json(999).await?).await?)?,
+            ("GET", "/reports") => reply::json(&reports::latest(&self.state)?)?,
+            _ => jobs::answer(&self.schedule, request).await?,
+        })
     }
 
     async fn alarm(&self, info: AlarmInfo) -> Result<()> {
