@@ -4,6 +4,12 @@
 //! beat; every working day ends up with a report. [`route`] is the HTTP interface before it, `main.rs` the native
 //! server and `worker.rs` the Worker.
 //!
+//! ```sh
+//! cargo run --bin pulse                          # on this machine
+//! cargo xtask workers dev examples/three-jobs    # the same in workerd
+//! curl http://127.0.0.1:8080/notes -d '{"text":"deploys are frozen","seconds":3600}'
+//! ```
+//!
 //! | request | what |
 //! |---|---|
 //! | `GET /` | what is scheduled, what ran, and what failed for good |

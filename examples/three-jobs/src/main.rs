@@ -1,13 +1,15 @@
-//! `pulse [ADDR:PORT [FOLDER]]`: see the library.
+//! `pulse [ADDR:PORT [DATA-FOLDER]]`, and the variable `BEAT_SECONDS`: see the library.
 
 use do_core::{prelude::*, tokio::Host};
 use pulse::{Pulse, route};
 
 #[tokio::main]
 async fn main() -> Result<()> {
+    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
     let mut args = std::env::args().skip(1);
     let address = args.next().unwrap_or_else(|| "127.0.0.1:8080".to_owned());
-    let mut builder = Host::builder(args.next().unwrap_or_else(|| "pulse-data".to_owned()));
+    let mut builder =
+        Host::builder(args.next().map_or_else(|| std::env::temp_dir().join("pulse"), Into::into));
     if let Ok(seconds) = std::env::var("BEAT_SECONDS") {
         builder = builder.var("BEAT_SECONDS", seconds);
     }
