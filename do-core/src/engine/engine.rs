@@ -48,9 +48,10 @@ pub(crate) struct Ports {
 impl Drop for Engine {
     fn drop(&mut self) {
         for live in self.places.drain().filter_map(|place| place.live) {
+            live.core.die();
             cut_off(live.tasks);
             cut_off(live.waiting_gates);
-            cut_off(live.first_event.end());
+            cut_off(live.first_event.take());
             cut_off([live.instance]);
         }
     }

@@ -102,10 +102,10 @@ impl<S: ObjectState> Schedule<S> {
     /// [`ErrorKind::Invalid`] when it recurs and a job of that name is there again; as [`put`](Self::put).
     pub async fn replay(&self, id: i64) -> Result<bool, Error> {
         let inner = &self.inner;
-        let set = inner.store.together(|| {
+        let (found, set) = inner.change(&|| {
             let sql = "SELECT name, tick, terms, payload FROM _schedule_dead WHERE id = ?";
             let rows = inner.store.query(sql, (id,))?;
-            let Some(letter) = rows.first() else { return Ok(None) };
+            let Some(letter) = rows.first() else { return Ok(false) };
             let (name, tick, terms) =
                 (letter.at::<String>(0)?, letter.at(1)?, letter.at::<Option<String>>(2)?);
             let recurs =
@@ -121,12 +121,9 @@ impl<S: ObjectState> Schedule<S> {
             let payload = letter.at(3)?;
             inner.store.insert(&Row { name, tick, terms, payload, ..Row::new(&key, inner.state.now()) })?;
             inner.store.query("DELETE FROM _schedule_dead WHERE id = ?", (id,))?;
-            inner.arm().map(Some)
+            Ok(true)
         })?;
-        match set {
-            None => Ok(false),
-            Some(set) => inner.armed(set).await.map(|()| true),
-        }
+        inner.armed(set).await.map(|()| found)
     }
 
     /// Forgets a dead letter. Whether it was there.

@@ -130,12 +130,19 @@ impl Plan {
         Ok(Self::new(When::Every { every: interval, anchor: None }))
     }
 
-    /// At the times of a cron expression in a time zone of the IANA database, which is the same on every host:
-    /// `Plan::cron("0 9 * * 1-5", "Europe/Zurich")`. Five fields from the minute to the day of the week, or six that
-    /// begin with the second.
+    /// Where the clock on the wall of a time zone shows what a cron expression says:
+    /// `Plan::cron("0 9 * * MON-FRI", "Europe/Zurich")`. Five fields from the minute to the day of the week, or six that
+    /// begin with the second, or a nickname like `@daily`; zones by their IANA names, from a database in the binary that is
+    /// the same on every host.
     ///
-    /// Where clocks are put forward, a fixed time that does not exist comes right behind the gap; where they are put
-    /// back, a fixed time comes once and a recurring one in both hours.
+    /// Where the clock is changed:
+    /// - A fixed time, without `*` in hour, minute and second, that the clock skips comes once, at the end of the gap:
+    ///   02:30 in Zurich comes at 03:00 on that day. One that the clock shows twice comes the first time.
+    /// - An expression with `*` or `*/n` in one of the three follows the clock: what is skipped does not come, what is
+    ///   shown twice comes twice.
+    /// - Several fixed times in one gap are one.
+    ///
+    /// Of day of month and day of week one is enough, unless one of them is `*`; `+MON` demands both.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`], naming what is wrong: an expression that is none or never comes, an unknown zone.

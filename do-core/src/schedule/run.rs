@@ -232,11 +232,12 @@ impl<S: ObjectState> Inner<S> {
         let armed = self.state.alarms().get().await?;
         // From here to the `set` nothing is awaited, and from here on changes set it by themselves.
         self.running.set(false);
-        let (soonest, marked) = self.store.soonest()?;
+        let soonest = self.store.soonest()?;
         let failures = if failed { self.failures.get().saturating_add(1) } else { 0 };
         self.failures.set(failures);
+        self.doubt.set(false);
         let Some(due) = soonest else {
-            return if armed.or(marked).is_some() { self.disarm(armed).await } else { Ok(()) };
+            return if armed.is_some() { self.disarm().await } else { Ok(()) };
         };
         let now = self.state.now();
         let mut at = self.raw_time(due);
@@ -244,13 +245,9 @@ impl<S: ObjectState> Inner<S> {
             at = at.max(now + RECOVERY * (1 << (failures - 1).min(RECOVERY_DOUBLINGS)));
         }
         if armed.is_some_and(|armed| armed > now && armed <= at) {
-            return if marked == armed { Ok(()) } else { self.store.mark(armed) };
+            return Ok(());
         }
-        let set = self.set(at)?.await;
-        if set.is_err() {
-            self.store.mark(None)?;
-        }
-        set
+        self.set(at).await.inspect_err(|_| self.doubt.set(true))
     }
 }
 
@@ -303,10 +300,8 @@ impl<S: ObjectState> Drop for Rearm<'_, S> {
             return;
         }
         self.inner.running.set(false);
-        if let Ok((Some(due), _)) = self.inner.store.soonest()
-            && let Ok(set) = self.inner.set(self.inner.raw_time(due))
-        {
-            drop(set);
+        if let Ok(Some(due)) = self.inner.store.soonest() {
+            drop(self.inner.set(self.inner.raw_time(due)));
         }
     }
 }

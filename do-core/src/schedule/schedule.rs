@@ -86,15 +86,11 @@ impl<S: ObjectState> Schedule<S> {
         if let When::At(at) = plan.when {
             at.check_alarm()?;
         }
-        self.inner.store.together(|| {
-            if let Some(key) = &plan.key
-                && self.knows(key)?
-            {
-                return Ok(None);
-            }
-            self.write(name, plan)?;
-            self.inner.arm()
-        })
+        let change = || match &plan.key {
+            Some(key) if self.knows(key)? => Ok(false),
+            _ => self.write(name, &plan).map(|()| true),
+        };
+        self.inner.change(&change).map(|(_, set)| set)
     }
 
     /// Whether a plan with this key was put before. Remembers it.
@@ -108,13 +104,13 @@ impl<S: ObjectState> Schedule<S> {
         Ok(false)
     }
 
-    fn write(&self, name: &str, plan: Plan) -> Result<(), Error> {
+    fn write(&self, name: &str, plan: &Plan) -> Result<(), Error> {
         let now = self.inner.state.now();
         let before = self.inner.store.row(name)?;
         let old =
             before.as_ref().and_then(|row| row.terms.as_deref()).and_then(|text| Terms::parse(text).ok());
         let old = old.and_then(|terms| terms.cadence);
-        let mut terms = plan.terms;
+        let mut terms = plan.terms.clone();
         terms.cadence = plan.when.cadence(old.as_ref(), now)?;
         let due = match (&plan.when, &terms.cadence) {
             (When::At(at), _) => due_at(*at, now, before.as_ref()),
@@ -125,7 +121,7 @@ impl<S: ObjectState> Schedule<S> {
                 Some(first.ok_or_else(never)?)
             }
         };
-        self.replace(name, before, due, Some(terms.to_text()?), plan.payload)
+        self.replace(name, before, due, Some(terms.to_text()?), plan.payload.clone())
     }
 
     pub(super) fn set_slot(
@@ -134,15 +130,14 @@ impl<S: ObjectState> Schedule<S> {
         at: Timestamp,
     ) -> impl Future<Output = Result<(), Error>> + use<S> {
         let set = plan::check_name("the slot", name).and_then(|()| at.check_alarm()).and_then(|()| {
-            self.inner.store.together(|| {
+            self.inner.change(&|| {
                 let before = self.inner.store.row(name)?;
                 let due = due_at(at, self.inner.state.now(), before.as_ref());
-                self.replace(name, before, due, None, None)?;
-                self.inner.arm()
+                self.replace(name, before, due, None, None).map(|()| true)
             })
         });
         let inner = Rc::clone(&self.inner);
-        async move { inner.armed(set?).await }
+        async move { inner.armed(set?.1).await }
     }
 
     /// Writes a row; without a time it keeps the one that it has.

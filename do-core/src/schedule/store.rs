@@ -6,7 +6,7 @@
 use crate::{Error, Params, Rows, SqlStorage, Timestamp, Value};
 use std::cell::Cell;
 
-/// Pending ones by key, and in the order of their time; the time that the raw slot was last set to.
+/// Pending ones by key, and in the order of their time.
 ///
 /// `due` is when a row runs next, `tick` the deadline or occurrence that it runs for: after a failure it is due later than
 /// its tick. `running` is set from before a run until after it, so that a run that was cut off is known for one.
@@ -16,7 +16,6 @@ CREATE TABLE IF NOT EXISTS _schedule (
     running INTEGER NOT NULL, terms TEXT, payload TEXT
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS _schedule_due ON _schedule (due);
-CREATE TABLE IF NOT EXISTS _schedule_armed (id INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS _schedule_dead (
     id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, at INTEGER NOT NULL, tick INTEGER NOT NULL,
     attempts INTEGER NOT NULL, error TEXT NOT NULL, terms TEXT, payload TEXT
@@ -117,27 +116,10 @@ impl<Q: SqlStorage> Store<Q> {
         }
     }
 
-    /// When the soonest row is due, and what the raw slot was last set to.
-    pub(super) fn soonest(&self) -> Result<(Option<Timestamp>, Option<Timestamp>), Error> {
-        let rows = self.query(
-            "SELECT (SELECT due FROM _schedule ORDER BY due LIMIT 1), (SELECT at FROM _schedule_armed)",
-            (),
-        )?;
-        let time =
-            |row: &crate::Row<'_>, at| row.at::<Option<i64>>(at).map(|ms| ms.map(Timestamp::from_millis));
-        rows.first().map_or(Ok((None, None)), |row| Ok((time(&row, 0)?, time(&row, 1)?)))
-    }
-
-    /// Writes down what the raw slot is set to.
-    pub(super) fn mark(&self, armed: Option<Timestamp>) -> Result<(), Error> {
-        match armed {
-            Some(at) => self.write(
-                "INSERT INTO _schedule_armed VALUES (0, ?) ON CONFLICT DO UPDATE SET at = excluded.at",
-                (at,),
-            ),
-            None => self.query("DELETE FROM _schedule_armed", ()),
-        }
-        .map(drop)
+    /// When the soonest row is due.
+    pub(super) fn soonest(&self) -> Result<Option<Timestamp>, Error> {
+        let rows = self.query("SELECT due FROM _schedule ORDER BY due LIMIT 1", ())?;
+        rows.first().map(|row| row.at(0).map(Timestamp::from_millis)).transpose()
     }
 
     pub(super) fn row(&self, key: &str) -> Result<Option<Row>, Error> {
