@@ -13,7 +13,7 @@ pub struct Pulse<S: ObjectState> {
 impl<S: ObjectState> DurableObject<S> for Pulse<S> {
     fn new(state: S) -> Result<Self> {
         state.sql().migrate(&[Expiring::<S>::TABLE, reports::TABLE])?;
-        let seconds = state.env().var("BEAT_SECONDS").map_or(Ok(30), |text| text.parse())?;
+        let seconds = state.env().var("BEAT_SECONDS")?.parse()?;
         let schedule = Schedule::open(&state)?;
         // What is declared already is left as it is, and nothing is written.
         schedule.declare("beat", Plan::every(Duration::from_secs(seconds))?)?;

@@ -166,12 +166,27 @@ fn everyone_connected_gets_the_beats_over_hibernations() {
     });
 }
 
-/// Adds a note and lets it expire; strikes at that step. How many steps there were.
-fn note_over_a_strike(strike: Option<u64>) -> u64 {
+#[test]
+fn another_interval_begins_anew_with_the_next_deployment() {
     let (kit, pulse) = kit(FRIDAY, 30 * SECOND);
     kit.run(async {
-        if let Some(step) = strike {
-            kit.at_step(step, &Strike::LosePower);
+        assert_eq!(get(&pulse, "/notes").await, json!([]));
+        kit.advance(35 * SECOND).await;
+        kit.deploy(Kit::builder().var("BEAT_SECONDS", "7").object::<Breakable<_>>("PULSE")).unwrap();
+        let pulse = kit.namespace("PULSE").unwrap().named("main").unwrap();
+        assert_eq!(get(&pulse, "/notes").await, json!([]));
+        kit.advance(14 * SECOND).await;
+        let beats = [FRIDAY + 30 * SECOND, FRIDAY + 42 * SECOND, FRIDAY + 49 * SECOND];
+        assert_eq!(runs(&pulse, "beat").await, beats.map(Timestamp::as_millis));
+    });
+}
+
+/// Adds a note and lets it expire; strikes at that step. How many steps there were.
+fn note_over_a_strike(strike: Option<(u64, fn(HostStub) -> Strike)>) -> u64 {
+    let (kit, pulse) = kit(FRIDAY, 30 * SECOND);
+    kit.run(async {
+        if let Some((step, strike)) = strike {
+            kit.at_step(step, &strike(pulse.clone()));
         }
         let note = serde_json::to_vec(&json!({"text": "x", "seconds": 45})).unwrap();
         let note = http::Request::post("http://pulse/notes").body(note.into()).unwrap();
@@ -179,22 +194,30 @@ fn note_over_a_strike(strike: Option<u64>) -> u64 {
         kit.advance(100 * SECOND).await;
         let steps = kit.steps();
         kit.heal();
-        assert_eq!(get(&pulse, "/notes").await, json!([]), "{strike:?}");
+        assert_eq!(get(&pulse, "/notes").await, json!([]), "{:?}", strike.map(|(step, _)| step));
         if is_kept {
             // A run that was cut off counts as failed and is tried again.
             let jobs = get(&pulse, "/").await;
             let done = jobs["runs"].as_array().unwrap().iter().rev().filter(|run| run["done"] == true);
             let done: Vec<_> = done.map(|run| run["scheduled"].as_i64().unwrap()).collect();
-            assert_eq!(done, times(FRIDAY + 30 * SECOND, FRIDAY + 90 * SECOND, 30 * SECOND), "{strike:?}");
+            assert_eq!(
+                done,
+                times(FRIDAY + 30 * SECOND, FRIDAY + 90 * SECOND, 30 * SECOND),
+                "{:?}",
+                strike.map(|(step, _)| step)
+            );
         }
         steps
     })
 }
 
 #[test]
-fn a_power_failure_at_any_moment_loses_no_deadline() {
+fn a_strike_at_any_moment_loses_no_deadline() {
+    let strikes: [fn(HostStub) -> Strike; 3] = [|_| Strike::LosePower, |_| Strike::Crash, Strike::Evict];
     for step in 0..note_over_a_strike(None) {
-        note_over_a_strike(Some(step));
+        for strike in strikes {
+            note_over_a_strike(Some((step, strike)));
+        }
     }
 }
 
