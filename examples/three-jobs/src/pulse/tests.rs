@@ -181,8 +181,10 @@ fn another_interval_begins_anew_with_the_next_deployment() {
     });
 }
 
+type MakeStrike = fn(HostStub) -> Strike;
+
 /// Adds a note and lets it expire; strikes at that step. How many steps there were.
-fn note_over_a_strike(strike: Option<(u64, fn(HostStub) -> Strike)>) -> u64 {
+fn note_over_a_strike(strike: Option<(u64, MakeStrike)>) -> u64 {
     let (kit, pulse) = kit(FRIDAY, 30 * SECOND);
     kit.run(async {
         if let Some((step, strike)) = strike {
@@ -213,7 +215,7 @@ fn note_over_a_strike(strike: Option<(u64, fn(HostStub) -> Strike)>) -> u64 {
 
 #[test]
 fn a_strike_at_any_moment_loses_no_deadline() {
-    let strikes: [fn(HostStub) -> Strike; 3] = [|_| Strike::LosePower, |_| Strike::Crash, Strike::Evict];
+    let strikes: [MakeStrike; 3] = [|_| Strike::LosePower, |_| Strike::Crash, Strike::Evict];
     for step in 0..note_over_a_strike(None) {
         for strike in strikes {
             note_over_a_strike(Some((step, strike)));
