@@ -74,7 +74,8 @@ impl<Q: SqlStorage> Store<Q> {
         if keep == 0 || row.terms.is_none() {
             return Ok(());
         }
-        self.write(
+        // Without its table everything was deleted in the run: so it stays.
+        self.query(
             "INSERT INTO _schedule_runs (name, tick, began, ended, attempt, outcome, error) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (row.name(), row.tick.min(row.due), began, ended, row.attempt, outcome.word(), error.map(cut)),
         )?;

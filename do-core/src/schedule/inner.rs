@@ -6,7 +6,13 @@
 
 use super::{Settings, Stats, store::Store};
 use crate::{AlarmScheduler, Error, ObjectState, Timestamp};
-use std::{cell::Cell, rc::Rc, time::Duration};
+use std::{
+    cell::Cell,
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
 
 /// An alarm that was to run so long ago is taken for lost: the platform has dropped it, or forgotten.
 const LOST_AFTER: Duration = Duration::from_secs(60);
@@ -126,15 +132,20 @@ impl<S: ObjectState> Inner<S> {
         Ok((self.doubt.get() || !holds).then(|| self.set(self.raw_time(due))))
     }
 
-    /// Waits for what [`change`](Self::change) gave.
-    pub(super) async fn armed(
+    /// Waits for what [`change`](Self::change) gave; also when nobody waits for what this gives.
+    pub(super) fn armed(
         self: &Rc<Self>,
-        set: Option<impl Future<Output = Result<(), Error>>>,
-    ) -> Result<(), Error> {
-        let Some(set) = set else { return Ok(()) };
-        set.await.inspect_err(|error| self.failed_to_arm(error))?;
-        self.doubt.set(false);
-        Ok(())
+        set: Option<impl Future<Output = Result<(), Error>> + 'static>,
+    ) -> Armed<S> {
+        Armed { inner: Rc::clone(self), set: set.map(|set| Box::pin(set) as _) }
+    }
+
+    fn set_ended(self: &Rc<Self>, result: Result<(), Error>) -> Result<(), Error> {
+        match &result {
+            Ok(()) => self.doubt.set(false),
+            Err(error) => self.failed_to_arm(error),
+        }
+        result
     }
 
     /// The rows are there and no alarm: tries it again and again, unless another change or event does before.
@@ -186,5 +197,31 @@ impl<S: ObjectState> Inner<S> {
     pub(super) async fn disarm(&self) -> Result<(), Error> {
         self.count(|stats| stats.alarms_deleted += 1);
         self.state.alarms().delete().await
+    }
+}
+
+/// The raw slot is being set. If this is dropped, its failure is seen all the same: the rows say that it is set.
+pub(super) struct Armed<S: ObjectState> {
+    inner: Rc<Inner<S>>,
+    set: Option<Pin<Box<dyn Future<Output = Result<(), Error>>>>>,
+}
+
+impl<S: ObjectState> Future for Armed<S> {
+    type Output = Result<(), Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(set) = &mut self.set else { return Poll::Ready(Ok(())) };
+        let result = ready!(set.as_mut().poll(cx));
+        self.set = None;
+        Poll::Ready(self.inner.set_ended(result))
+    }
+}
+
+impl<S: ObjectState> Drop for Armed<S> {
+    fn drop(&mut self) {
+        if let Some(set) = self.set.take() {
+            let inner = Rc::clone(&self.inner);
+            self.inner.state.wait_until(async move { drop(inner.set_ended(set.await)) });
+        }
     }
 }

@@ -131,7 +131,9 @@ impl<S: ObjectState> Inner<S> {
             },
             _ => (row.tick, 0),
         };
-        let next = Row { tick, ..row.clone() };
+        // From here on a row that is due before its tick is one whose tick is still to come.
+        let due = if tick <= now { row.due.max(tick) } else { row.due };
+        let next = Row { due, tick, ..row.clone() };
         if let (Missed::Skip(late), Some(_), 0) = (terms.missed, &terms.cadence, row.attempt)
             && tick.until(now) > Duration::from_millis(late)
         {
@@ -222,6 +224,9 @@ impl<S: ObjectState> Inner<S> {
             due = next.map_or(due, |next| due.min(next));
             return self.store.update(current, &Row { due, running: false, ..current.clone() });
         }
+        if current.payload != row.payload {
+            return Ok(()); // another job has taken its place, which must not come before its time
+        }
         // Put anew in the run that failed: both the retry and the new time come (rule E10 hidden).
         due = due.min(current.due);
         self.store.update(current, &Row { due, attempt: row.attempt, ..current.clone() })
@@ -301,7 +306,7 @@ impl<S: ObjectState> Drop for Rearm<'_, S> {
         }
         self.inner.running.set(false);
         if let Ok(Some(due)) = self.inner.store.soonest() {
-            drop(self.inner.set(self.inner.raw_time(due)));
+            drop(self.inner.armed(Some(self.inner.set(self.inner.raw_time(due)))));
         }
     }
 }

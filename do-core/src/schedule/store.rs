@@ -62,7 +62,8 @@ impl Row {
             name: row.at(1)?,
             due: Timestamp::from_millis(row.at(2)?),
             tick: Timestamp::from_millis(row.at(3)?),
-            attempt: row.at(4)?,
+            // What nobody here wrote must not stop the rows behind it.
+            attempt: u32::try_from(row.at::<i64>(4)?).unwrap_or(u32::MAX),
             running: row.at::<i64>(5)? != 0,
             terms: row.at(6)?,
             payload: row.at(7)?,
