@@ -1,7 +1,7 @@
 //! What is pending has its alarm, and what is not has none: whatever happens to the raw slot, and whoever looks.
 
 use super::{
-    ask, check, get, gone, host, hosts, is_armed, is_bare, names, number, on_job, only, pending, put, ran,
+    ask, check, gone, host, hosts, is_armed, is_bare, names, number, on_job, only, pending, put, ran,
     schedule, set, show, still,
 };
 use crate::testing::{
