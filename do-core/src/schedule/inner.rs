@@ -6,7 +6,13 @@
 
 use super::{Settings, Stats, store::Store};
 use crate::{AlarmScheduler, Error, ObjectState, Timestamp};
-use std::{cell::Cell, rc::Rc, time::Duration};
+use std::{
+    cell::Cell,
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
 
 /// An alarm that was to run so long ago is taken for lost: the platform has dropped it, or forgotten.
 const LOST_AFTER: Duration = Duration::from_secs(60);
@@ -28,6 +34,8 @@ pub(super) struct Inner<S: ObjectState> {
     pub(super) doubt: Cell<bool>,
     /// The alarm runs: its end sets the raw slot (rule E10).
     pub(super) running: Cell<bool>,
+    /// In this run changes set the slot all the same.
+    pub(super) forsaken: Cell<bool>,
     repairing: Cell<bool>,
     /// Runs in a row that the storage made fail.
     pub(super) failures: Cell<u32>,
@@ -43,6 +51,7 @@ impl<S: ObjectState> Inner<S> {
             awake: Cell::new(false),
             doubt: Cell::new(false),
             running: Cell::new(false),
+            forsaken: Cell::new(false),
             repairing: Cell::new(false),
             failures: Cell::new(0),
             stats: Cell::default(),
@@ -115,7 +124,12 @@ impl<S: ObjectState> Inner<S> {
         before: Option<Timestamp>,
     ) -> Result<Option<impl Future<Output = Result<(), Error>> + use<S>>, Error> {
         if self.running.get() {
-            return Ok(None);
+            // Without the row that runs the slot was emptied, as by `delete_all`: then this run does not come again if it
+            // is cut off, and nobody would set the slot (rules E10, E14).
+            self.forsaken.set(self.forsaken.get() || before.is_none());
+            if !self.forsaken.get() {
+                return Ok(None);
+            }
         }
         if !self.awake.get() {
             self.doubt.set(true);
@@ -126,15 +140,20 @@ impl<S: ObjectState> Inner<S> {
         Ok((self.doubt.get() || !holds).then(|| self.set(self.raw_time(due))))
     }
 
-    /// Waits for what [`change`](Self::change) gave.
-    pub(super) async fn armed(
+    /// Waits for what [`change`](Self::change) gave; also when nobody waits for what this gives.
+    pub(super) fn armed(
         self: &Rc<Self>,
-        set: Option<impl Future<Output = Result<(), Error>>>,
-    ) -> Result<(), Error> {
-        let Some(set) = set else { return Ok(()) };
-        set.await.inspect_err(|error| self.failed_to_arm(error))?;
-        self.doubt.set(false);
-        Ok(())
+        set: Option<impl Future<Output = Result<(), Error>> + 'static>,
+    ) -> Armed<S> {
+        Armed { inner: Rc::clone(self), set: set.map(|set| Box::pin(set) as _) }
+    }
+
+    fn set_ended(self: &Rc<Self>, result: Result<(), Error>) -> Result<(), Error> {
+        match &result {
+            Ok(()) => self.doubt.set(false),
+            Err(error) => self.failed_to_arm(error),
+        }
+        result
     }
 
     /// The rows are there and no alarm: tries it again and again, unless another change or event does before.
@@ -186,5 +205,31 @@ impl<S: ObjectState> Inner<S> {
     pub(super) async fn disarm(&self) -> Result<(), Error> {
         self.count(|stats| stats.alarms_deleted += 1);
         self.state.alarms().delete().await
+    }
+}
+
+/// The raw slot is being set. If this is dropped, its failure is seen all the same: the rows say that it is set.
+pub(super) struct Armed<S: ObjectState> {
+    inner: Rc<Inner<S>>,
+    set: Option<Pin<Box<dyn Future<Output = Result<(), Error>>>>>,
+}
+
+impl<S: ObjectState> Future for Armed<S> {
+    type Output = Result<(), Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(set) = &mut self.set else { return Poll::Ready(Ok(())) };
+        let result = ready!(set.as_mut().poll(cx));
+        self.set = None;
+        Poll::Ready(self.inner.set_ended(result))
+    }
+}
+
+impl<S: ObjectState> Drop for Armed<S> {
+    fn drop(&mut self) {
+        if let Some(set) = self.set.take() {
+            let inner = Rc::clone(&self.inner);
+            self.inner.state.wait_until(async move { drop(inner.set_ended(set.await)) });
+        }
     }
 }

@@ -131,8 +131,8 @@ impl<S: ObjectState> Inner<S> {
             },
             _ => (row.tick, 0),
         };
-        // A row that is due before its tick has one to come: not so one that went on to a later tick.
-        let due = if tick == row.tick { row.due } else { tick };
+        // From here on a row that is due before its tick is one whose tick is still to come.
+        let due = if tick <= now { row.due.max(tick) } else { row.due };
         let next = Row { due, tick, ..row.clone() };
         if let (Missed::Skip(late), Some(_), 0) = (terms.missed, &terms.cadence, row.attempt)
             && tick.until(now) > Duration::from_millis(late)
@@ -224,6 +224,9 @@ impl<S: ObjectState> Inner<S> {
             due = next.map_or(due, |next| due.min(next));
             return self.store.update(current, &Row { due, running: false, ..current.clone() });
         }
+        if current.payload != row.payload {
+            return Ok(()); // another job has taken its place, which must not come before its time
+        }
         // Put anew in the run that failed: both the retry and the new time come (rule E10 hidden).
         due = due.min(current.due);
         self.store.update(current, &Row { due, attempt: row.attempt, ..current.clone() })
@@ -282,6 +285,7 @@ impl<'a, S: ObjectState> Rearm<'a, S> {
             return Err(Error::new(ErrorKind::Invalid, "this schedule runs what is due already"));
         }
         inner.is_awake();
+        inner.forsaken.set(false);
         inner.count(|stats| stats.wakes += 1);
         Ok(Self { inner, ended: false })
     }
@@ -303,7 +307,7 @@ impl<S: ObjectState> Drop for Rearm<'_, S> {
         }
         self.inner.running.set(false);
         if let Ok(Some(due)) = self.inner.store.soonest() {
-            drop(self.inner.set(self.inner.raw_time(due)));
+            drop(self.inner.armed(Some(self.inner.set(self.inner.raw_time(due)))));
         }
     }
 }

@@ -56,9 +56,8 @@ impl<S: ObjectState> Schedule<S> {
     /// alarm can have (rule E1); as [`SqlStorage::exec`](crate::SqlStorage::exec). Nothing is changed then. An error of the alarm itself leaves the
     /// row there, and the alarm is tried again in the background.
     pub fn put(&self, name: &str, plan: Plan) -> impl Future<Output = Result<(), Error>> + use<S> {
-        let set = self.put_now(name, plan);
-        let inner = Rc::clone(&self.inner);
-        async move { inner.armed(set?).await }
+        let set = self.put_now(name, plan).map(|set| self.inner.armed(set));
+        async move { set?.await }
     }
 
     /// [`put`](Self::put) for `new`, where nothing can be awaited: the jobs that an object always has. The alarm is set
@@ -67,10 +66,7 @@ impl<S: ObjectState> Schedule<S> {
     /// # Errors
     /// As [`put`](Self::put), but not of the alarm.
     pub fn declare(&self, name: &str, plan: Plan) -> Result<(), Error> {
-        if let Some(set) = self.put_now(name, plan)? {
-            let inner = Rc::clone(&self.inner);
-            self.inner.state.wait_until(async move { drop(inner.armed(Some(set)).await) }); // which tells and tries again
-        }
+        drop(self.inner.armed(self.put_now(name, plan)?)); // which tells and tries again
         Ok(())
     }
 
@@ -136,8 +132,8 @@ impl<S: ObjectState> Schedule<S> {
                 self.replace(name, before, due, None, None).map(|()| true)
             })
         });
-        let inner = Rc::clone(&self.inner);
-        async move { inner.armed(set?.1).await }
+        let set = set.map(|(_, set)| self.inner.armed(set));
+        async move { set?.await }
     }
 
     /// Writes a row; without a time it keeps the one that it has.

@@ -1,0 +1,64 @@
+//! The promises of [`do_core::Schedule`] over random operations and faults: rows pending, then the raw alarm is armed at
+//! or before the soonest; nothing is lost, doubled, early or forgotten.
+//!
+//! Each turn of the object is looked at where it ends, so that what is checked is what commits. The same checks are held
+//! against schedules that are broken on purpose, to see that they can fail.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests fail by panics
+
+mod case;
+mod flaw;
+mod object;
+mod play;
+mod rows;
+mod state;
+mod watch;
+
+use case::Case;
+use std::{env, thread};
+
+const CASES: u64 = 10_000;
+const CASES_LONG: u64 = 1_000_000;
+
+/// So many sequences, unless the variable `PROPTEST_CASES` says otherwise; many more in a long run.
+fn cases() -> u64 {
+    if env::var_os("DO_LONG").is_some() {
+        return CASES_LONG;
+    }
+    env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(CASES)
+}
+
+/// What kind of complaint it is.
+fn kind(complaint: &str) -> &str {
+    complaint.split(':').next().unwrap_or_default()
+}
+
+/// The shortest sequence like it with the same kind of complaint, the complaint, and all that happened.
+fn report<const FLAW: u8>(case: Case, complaint: &str) -> String {
+    let fails =
+        |case: &Case| play::complaint::<FLAW>(case).is_some_and(|found| kind(&found) == kind(complaint));
+    let case = case.shrunk(1_000, fails);
+    let (complaint, history) = play::told::<FLAW>(&case);
+    format!("{}\n{case:#?}\n{history}", complaint.unwrap_or_default())
+}
+
+fn try_seed(seed: u64) {
+    let case = Case::random(seed);
+    if let Some(complaint) = play::complaint::<{ flaw::NONE }>(&case) {
+        let shorter = report::<{ flaw::NONE }>(case, &complaint);
+        panic!("seed {seed}: {complaint}\nDO_KIT_SEED={seed} runs it alone. Made shorter:\n{shorter}");
+    }
+}
+
+#[test]
+fn whatever_happens_what_is_pending_is_armed_and_nothing_is_lost() {
+    if let Some(seed) = env::var("DO_KIT_SEED").ok().and_then(|text| text.parse().ok()) {
+        return try_seed(seed);
+    }
+    let cases = cases();
+    let threads = if cases > CASES { thread::available_parallelism().map_or(1, usize::from) } else { 1 };
+    thread::scope(|scope| {
+        for first in 0..threads as u64 {
+            scope.spawn(move || (first..cases).step_by(threads).for_each(try_seed));
+        }
+    });
+}
