@@ -8,6 +8,8 @@ use std::cell::Cell;
 
 /// Pending ones by key, and in the order of their time.
 ///
+/// Ids grow by one: where the latest row is never taken away, without `AUTOINCREMENT`, which writes one row more.
+///
 /// `due` is when a row runs next, `tick` the deadline or occurrence that it runs for: after a failure it is due later than
 /// its tick. `running` is set from before a run until after it, so that a run that was cut off is known for one.
 const TABLES: &str = "
@@ -21,10 +23,10 @@ CREATE TABLE IF NOT EXISTS _schedule_dead (
     attempts INTEGER NOT NULL, error TEXT NOT NULL, terms TEXT, payload TEXT
 ) STRICT;
 CREATE TABLE IF NOT EXISTS _schedule_runs (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, tick INTEGER NOT NULL, began INTEGER NOT NULL,
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, tick INTEGER NOT NULL, began INTEGER NOT NULL,
     ended INTEGER NOT NULL, attempt INTEGER NOT NULL, outcome TEXT NOT NULL, error TEXT
 ) STRICT;
-CREATE TABLE IF NOT EXISTS _schedule_keys (id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE) STRICT;
+CREATE TABLE IF NOT EXISTS _schedule_keys (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE) STRICT;
 ";
 
 const COLUMNS: &str = "key, name, due, tick, attempt, running, terms, payload";

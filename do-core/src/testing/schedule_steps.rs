@@ -264,15 +264,15 @@ impl<S: ObjectState> Inner<S> {
                 self.schedule()?.declare(name, self.plan(plan)?)?;
                 Value::Null
             }
-            ScheduleStep::Show(name) => json!(self.schedule()?.get(name)?.map(pending)),
+            ScheduleStep::Show(name) => json!(self.schedule()?.get(name)?.as_ref().map(pending)),
             ScheduleStep::Pending(after, limit) => {
                 let all = self.schedule()?.pending(after, *limit)?;
-                json!(all.into_iter().map(pending).collect::<Vec<_>>())
+                json!(all.iter().map(pending).collect::<Vec<_>>())
             }
             ScheduleStep::Stats => stats(self.schedule()?.stats(), Stats::default()),
             ScheduleStep::DeadLetters(after, limit) => {
                 let all = self.schedule()?.dead_letters(*after, *limit)?;
-                json!(all.into_iter().map(dead_letter).collect::<Result<Vec<_>, _>>()?)
+                json!(all.iter().map(dead_letter).collect::<Result<Vec<_>, _>>()?)
             }
             ScheduleStep::Discard(id) => json!(self.schedule()?.discard(*id)?),
             ScheduleStep::History(limit) => {
@@ -312,7 +312,7 @@ fn stats(now: Stats, before: Stats) -> Value {
     })
 }
 
-fn pending(pending: Pending) -> Value {
+fn pending(pending: &Pending) -> Value {
     json!({
         "id": pending.id,
         "name": pending.name,
@@ -326,7 +326,7 @@ fn pending(pending: Pending) -> Value {
     })
 }
 
-fn dead_letter(letter: DeadLetter) -> Result<Value, Error> {
+fn dead_letter(letter: &DeadLetter) -> Result<Value, Error> {
     Ok(json!({
         "id": letter.id,
         "name": letter.name,

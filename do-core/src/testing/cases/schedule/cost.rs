@@ -98,13 +98,16 @@ async fn any_order<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn heartbeat<D: Driver>(lab: &Lab<D>) -> Outcome {
-    lab.run("a", json!([host(), put("a", json!({"every": 200}))])).await?;
-    ran_at_least(lab, "a", 5, SOON).await?;
+    lab.run("a", json!([host(), put("a", json!({"every": 1_000}))])).await?;
+    ran_at_least(lab, "a", 4, SOON * 2).await?;
     // Of one moment, in which no run is under way.
     let ended = |seen: &Value| seen["set"].as_i64() == seen["wakes"].as_i64().map(|wakes| wakes + 1);
     let seen = lab.until("a", json!([stats()]), SOON, ended).await?;
-    same(&format!("jobs of each wake: {seen}"), &seen["jobs"], &seen["wakes"])?;
-    same("deleted", &seen["deleted"], 0)
+    same("deleted", &seen["deleted"], 0)?;
+    // In real time a tick may come before the run of the one before has ended.
+    let (jobs, wakes) = (number(&seen["jobs"])?, number(&seen["wakes"])?);
+    let real = lab.driver().kind() == HostKind::Workerd;
+    holds(format!("{seen}"), jobs >= 4 && (jobs == wakes || (real && jobs > wakes)))
 }
 
 async fn idle<D: Driver>(lab: &Lab<D>) -> Outcome {
@@ -140,18 +143,18 @@ async fn slot_rows<D: Driver>(lab: &Lab<D>) -> Outcome {
     costs(
         lab,
         &[
-            ("the first of all, with the tables", set("ttl", 0), [0, 0, 1, 0]),
-            ("to the same time", set("ttl", 0), [0, 0, 0, 0]),
-            ("later", set("ttl", 5_000), [0, 0, 0, 0]),
-            ("sooner than the alarm", set("ttl", -5_000), [0, 0, 1, 0]),
-            ("a second one, later", set("beat", 5_000), [0, 0, 0, 0]),
-            ("a third one, sooner", set("sweep", -10_000), [0, 0, 1, 0]),
-            ("what it holds", super::get("ttl"), [0, 0, 0, 0]),
-            ("deleting one of several", schedule(json!({"delete": "sweep"})), [0, 0, 0, 0]),
-            ("deleting one that is not there", schedule(json!({"delete": "sweep"})), [0, 0, 0, 0]),
-            ("deleting the last but one", schedule(json!({"delete": "ttl"})), [0, 0, 0, 0]),
-            ("deleting the last", schedule(json!({"delete": "beat"})), [0, 0, 0, 1]),
-            ("the first, with the tables there", set("ttl", 0), [0, 0, 1, 0]),
+            ("the first of all, with the tables", set("ttl", 0), [2, 5, 1, 0]),
+            ("to the same time", set("ttl", 0), [3, 0, 0, 0]),
+            ("later", set("ttl", 5_000), [4, 2, 0, 0]),
+            ("sooner than the alarm", set("ttl", -5_000), [4, 2, 1, 0]),
+            ("a second one, later", set("beat", 5_000), [2, 2, 0, 0]),
+            ("a third one, sooner", set("sweep", -10_000), [2, 2, 1, 0]),
+            ("what it holds", super::get("ttl"), [1, 0, 0, 0]),
+            ("deleting one of several", schedule(json!({"delete": "sweep"})), [3, 1, 0, 0]),
+            ("deleting one that is not there", schedule(json!({"delete": "sweep"})), [1, 0, 0, 0]),
+            ("deleting the last but one", schedule(json!({"delete": "ttl"})), [3, 1, 0, 0]),
+            ("deleting the last", schedule(json!({"delete": "beat"})), [3, 1, 0, 1]),
+            ("the first, with the tables there", set("ttl", 0), [2, 2, 1, 0]),
         ],
     )
     .await
@@ -164,15 +167,15 @@ async fn job_rows<D: Driver>(lab: &Lab<D>) -> Outcome {
     costs(
         lab,
         &[
-            ("a new job, later", put("a", json!({"on": far + 1_000})), [0, 0, 0, 0]),
-            ("the same", put("a", json!({"on": far + 1_000})), [0, 0, 0, 0]),
-            ("another payload", put("a", json!({"on": far + 1_000, "payload": 1})), [0, 0, 0, 0]),
-            ("another time, later", put("a", json!({"on": far + 2_000, "payload": 1})), [0, 0, 0, 0]),
-            ("a new interval", put("b", json!({"every": 86_400_000})), [0, 0, 0, 0]),
-            ("the same", put("b", json!({"every": 86_400_000})), [0, 0, 0, 0]),
-            ("with a key", put("c", keyed.clone()), [0, 0, 0, 0]),
-            ("with the same key", put("c", keyed), [0, 0, 0, 0]),
-            ("cancelling one", schedule(json!({"cancel": "a"})), [0, 0, 0, 0]),
+            ("a new job, later", put("a", json!({"on": far + 1_000})), [2, 2, 0, 0]),
+            ("the same", put("a", json!({"on": far + 1_000})), [3, 0, 0, 0]),
+            ("another payload", put("a", json!({"on": far + 1_000, "payload": 1})), [4, 1, 0, 0]),
+            ("another time, later", put("a", json!({"on": far + 2_000, "payload": 1})), [4, 2, 0, 0]),
+            ("a new interval", put("b", json!({"every": 86_400_000})), [2, 2, 0, 0]),
+            ("the same", put("b", json!({"every": 86_400_000})), [3, 0, 0, 0]),
+            ("with a key", put("c", keyed.clone()), [4, 4, 0, 0]),
+            ("with the same key", put("c", keyed), [3, 0, 0, 0]),
+            ("cancelling one", schedule(json!({"cancel": "a"})), [3, 1, 0, 0]),
         ],
     )
     .await
@@ -195,14 +198,20 @@ async fn run_rows<D: Driver>(lab: &Lab<D>) -> Outcome {
     // The tables.
     lab.run("a", json!([set_at("beat", far), schedule(json!({"delete": "beat"}))])).await?;
     let mut wrong = Vec::new();
-    let tick = json!({"every": 86_400_000, "anchor": far - 3_600_000 + 2_500});
-    for (what, set, expected) in [
-        ("a slot, the only one", super::set("ttl", 50), [0, 0, 0, 0]),
-        ("a job, the only one", put("a", json!({"at": 50})), [0, 0, 0, 0]),
-        ("a tick", put("b", tick), [0, 0, 1, 0]),
-        ("a slot of two", super::set("ttl", 50), [0, 0, 1, 0]),
-        ("nothing", json!({"set_alarm": 50}), [0, 0, 1, 0]),
+    for (what, expected) in [
+        ("a slot, the only one", [7, 2, 0, 0]),
+        ("a job, the only one", [9, 3, 0, 0]),
+        ("a tick", [8, 4, 1, 0]),
+        ("a slot of two", [7, 2, 1, 0]),
+        ("nothing", [2, 0, 1, 0]),
     ] {
+        let at = now(lab, "a").await? + super::BUSY;
+        let set = match what {
+            "a job, the only one" => put("a", json!({ "on": at })),
+            "a tick" => put("b", json!({"every": 86_400_000, "anchor": at})),
+            "nothing" => json!({ "set_alarm_at": at }),
+            _ => set_at("ttl", at),
+        };
         let seen = run_cost(lab, set).await?;
         if seen != expected {
             wrong.push(format!("{what}: {seen:?}, not {expected:?}"));
@@ -222,8 +231,8 @@ async fn check_rows<D: Driver>(lab: &Lab<D>) -> Outcome {
     };
     same("a first event without tables", first_event().await?, json!([0, 0, 0]))?;
     lab.run("a", json!([set_at("ttl", far)])).await?;
-    same("a first event with one pending", first_event().await?, json!([0, 0, 0]))?;
+    same("a first event with one pending", first_event().await?, json!([2, 0, 0]))?;
     lab.run("a", json!([schedule(json!({"delete": "ttl"}))])).await?;
     is_bare(lab, "a").await?;
-    same("a first event with nothing pending", first_event().await?, json!([0, 0, 0]))
+    same("a first event with nothing pending", first_event().await?, json!([1, 0, 0]))
 }

@@ -98,7 +98,7 @@ async fn retry<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn killed<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let at = now(lab, "a").await? + 400;
+    let at = now(lab, "a").await? + super::BUSY;
     let puts = [
         set_at("ttl", at),
         put("a", json!({"on": at + 10})),
@@ -107,7 +107,7 @@ async fn killed<D: Driver>(lab: &Lab<D>) -> Outcome {
     lab.run("a", json!([host(), puts[0], puts[1], puts[2]])).await?;
     let before = ask(lab, "a", show("b")).await?;
     lab.crash().await?;
-    lab.advance(Duration::from_millis(800)).await?;
+    lab.advance(Duration::from_millis(3_200)).await?;
     let told = ran(lab, "a", 2, SOON).await?;
     same("the runs", (names(&told), told[0].scheduled, told[1].scheduled), (["ttl", "a"], at, at + 10))?;
     is_armed(lab, "a", &before["due"]).await?;

@@ -1,5 +1,7 @@
 //! The schedule: many deadlines over the one alarm, the same on every host.
 
+#![allow(clippy::needless_pass_by_value)] // so that `json!` can stand in the call
+
 mod bounds;
 mod cost;
 mod cron;
@@ -53,6 +55,12 @@ struct Told {
     missed: i64,
     last: i64,
 }
+
+/// The time between two looks.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How far ahead a time is set that is still ahead after a few requests on a busy machine.
+const BUSY: i64 = 3_000;
 
 fn schedule(step: Value) -> Value {
     json!({ "schedule": step })
@@ -133,9 +141,20 @@ async fn ran_at_least<D: Driver>(
     count: usize,
     within: Duration,
 ) -> Result<Vec<Told>, Fault> {
-    let there = |value: &Value| value.as_array().is_some_and(|told| told.len() >= count);
-    let told = lab.until(object, json!([schedule(json!("ran"))]), within, there).await?;
-    let told: Vec<Told> = serde_json::from_value(told)?;
+    let mut passed = Duration::ZERO;
+    let told = loop {
+        // A request that asks while the run resets the object fails with it.
+        let answer = lab.answer(object, json!([schedule(json!("ran"))])).await?;
+        let told = answer.as_ref().ok().and_then(|values| values.first()).cloned().unwrap_or_default();
+        if told.as_array().is_some_and(|told| told.len() >= count) {
+            break serde_json::from_value::<Vec<Told>>(told)?;
+        }
+        if passed >= within {
+            return Err(Fault::new(format!("after {within:?}, {object} has run {answer:?}, not {count}")));
+        }
+        lab.advance(LOOK).await?;
+        passed += LOOK;
+    };
     for run in &told {
         holds(format!("early: {run:?}"), run.at >= run.scheduled)?;
     }

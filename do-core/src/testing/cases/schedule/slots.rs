@@ -1,7 +1,8 @@
 //! A slot is an alarm scheduler: what the raw slot does by rules E1 to E5, each of many does.
 
 use super::{
-    ask, get, host, is_bare, names, now, number, on_job, once, only, ran, schedule, set, set_at, still, up_to,
+    BUSY, ask, get, host, is_bare, names, now, number, on_job, once, only, ran, schedule, set, set_at, still,
+    up_to,
 };
 use crate::{
     limits,
@@ -101,7 +102,7 @@ async fn past<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn twice<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let at = now(lab, "a").await? + 400;
+    let at = now(lab, "a").await? + BUSY;
     lab.run("a", json!([host(), set_at("ttl", at), {"sleep": 0}, set_at("ttl", at)])).await?;
     same("its time", only(lab, "a").await?.scheduled, at)?;
     still(lab, "a", 1, 600).await
@@ -145,7 +146,7 @@ async fn survives<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn same_again<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let at = now(lab, "a").await? + 300;
+    let at = now(lab, "a").await? + BUSY;
     let again = once(json!([set_at("ttl", at)]));
     lab.run("a", json!([host(), on_job("ttl", again), set_at("ttl", at)])).await?;
     let told = ran(lab, "a", 2, SOON).await?;

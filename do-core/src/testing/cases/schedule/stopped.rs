@@ -51,7 +51,7 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
 async fn panics<D: Driver>(lab: &Lab<D>) -> Outcome {
     let bad = on_job("bad", json!([{"note": "kept"}, {"panic": "on demand"}]));
     let puts = [put("bad", json!({"at": 50, "retry": [2, 100]})), put("good", json!({"at": 60}))];
-    let before = lab.last("a", json!([host(), bad, puts[1], puts[0], "instance"])).await?;
+    let before = lab.last("a", json!([host(), bad, puts[0], puts[1], "instance"])).await?;
     let told = ran(lab, "a", 3, SOON).await?;
     same("the runs", names(&told), ["bad", "good", "bad"])?;
     is_bare(lab, "a").await?;
@@ -66,7 +66,7 @@ async fn panics<D: Driver>(lab: &Lab<D>) -> Outcome {
 async fn aborts<D: Driver>(lab: &Lab<D>) -> Outcome {
     let bad = on_job("bad", json!([{"sleep": 0}, {"panic": "on demand"}]));
     let puts = [put("bad", json!({"at": 300, "retry": [2, 100]})), put("good", json!({"at": 310}))];
-    lab.run("a", json!([host(), bad, puts[1], puts[0]])).await?;
+    lab.run("a", json!([host(), bad, puts[0], puts[1]])).await?;
     // Whoever asks meanwhile may be left without an answer.
     lab.advance(Duration::from_secs(9)).await?;
     let told = ran(lab, "a", 3, Duration::from_secs(20)).await?;
@@ -108,7 +108,7 @@ async fn hangs<D: Driver>(lab: &Lab<D>) -> Outcome {
 async fn resets<D: Driver>(lab: &Lab<D>) -> Outcome {
     let bad = on_job("bad", once(json!([{"sleep": 0}, {"reset": "in the job"}])));
     let puts = [put("bad", json!({"at": 50, "retry": [3, 100]})), put("good", json!({"at": 60}))];
-    lab.run("a", json!([host(), bad, puts[1], puts[0]])).await?;
+    lab.run("a", json!([host(), bad, puts[0], puts[1]])).await?;
     lab.advance(Duration::from_millis(3_000)).await?;
     let told = ran(lab, "a", 3, RETRY).await?;
     let bad: Vec<_> = told.iter().filter(|run| run.name == "bad").map(|run| run.attempt).collect();
@@ -122,7 +122,7 @@ async fn resets<D: Driver>(lab: &Lab<D>) -> Outcome {
 async fn resets_for_ever<D: Driver>(lab: &Lab<D>) -> Outcome {
     let bad = on_job("bad", json!([{"sleep": 0}, {"reset": "in the job"}]));
     let puts = [put("bad", json!({"at": 50, "retry": [3, 100]})), put("good", json!({"at": 60}))];
-    lab.run("a", json!([host(), bad, puts[1], puts[0]])).await?;
+    lab.run("a", json!([host(), bad, puts[0], puts[1]])).await?;
     lab.advance(Duration::from_secs(20)).await?;
     let told = ran(lab, "a", 4, Duration::from_secs(30)).await?;
     let bad: Vec<_> = told.iter().filter(|run| run.name == "bad").map(|run| run.attempt).collect();

@@ -100,7 +100,7 @@ async fn other_terms<D: Driver>(lab: &Lab<D>) -> Outcome {
 
 async fn during_back_off<D: Driver>(lab: &Lab<D>) -> Outcome {
     for object in ["once", "recurs"] {
-        let at = now(lab, object).await? + 300;
+        let at = now(lab, object).await? + super::BUSY;
         let plan = match object {
             "once" => json!({"on": at, "retry": [3, 60_000]}),
             _ => json!({"every": 86_400_000, "anchor": at, "retry": [3, 60_000]}),
@@ -121,7 +121,7 @@ async fn other_time<D: Driver>(lab: &Lab<D>) -> Outcome {
     let [_, after] = puts(lab, "a", json!({"at": 60_000}), json!({"at": 200})).await?;
     same("its time", only(lab, "a").await?.scheduled, &after["due"])?;
     is_bare(lab, "a").await?;
-    let [_, after] = puts(lab, "b", json!({"at": 250}), json!({"at": 600})).await?;
+    let [_, after] = puts(lab, "b", json!({"at": 3_000}), json!({"at": 3_500})).await?;
     same("its time", only(lab, "b").await?.scheduled, &after["due"])?;
     is_bare(lab, "b").await
 }
@@ -131,9 +131,9 @@ async fn other_kind<D: Driver>(lab: &Lab<D>) -> Outcome {
     same("recurs", json!([after["recurs"], after["payload"]]), json!([false, null]))?;
     only(lab, "a").await?;
     is_bare(lab, "a").await?;
-    let [_, after] = puts(lab, "b", json!({"at": 100}), json!({"every": 60_000})).await?;
+    let [_, after] = puts(lab, "b", json!({"at": 3_000}), json!({"every": 60_000})).await?;
     same("recurs", &after["recurs"], true)?;
-    still(lab, "b", 0, 300).await
+    still(lab, "b", 0, 3_300).await
 }
 
 async fn keys<D: Driver>(lab: &Lab<D>) -> Outcome {
