@@ -295,6 +295,8 @@ impl<'a, S: ObjectState> Rearm<'a, S> {
     async fn end(mut self, failed: bool) -> Result<(), Error> {
         let result = self.inner.rearm(failed).await;
         self.inner.running.set(false);
+        // The platform tries a run that failed again, unless the object lets it succeed or has touched the raw slot.
+        let result = result.inspect_err(|error| self.inner.failed_to_arm(error));
         self.ended = true;
         result
     }
@@ -308,10 +310,14 @@ impl<S: ObjectState> Drop for Rearm<'_, S> {
             return;
         }
         self.inner.running.set(false);
-        if let Ok((Some(due), _)) = self.inner.store.soonest()
-            && let Ok(set) = self.inner.set(self.inner.raw_time(due))
-        {
-            drop(self.inner.armed(Some(set)));
+        let soonest = self.inner.store.soonest();
+        let set = soonest.and_then(|(due, _)| {
+            due.map(|due| self.inner.set(self.inner.raw_time(due))).transpose()
+        });
+        match set {
+            Ok(set) => drop(self.inner.armed(set)),
+            Err(error) if matches!(error.kind(), ErrorKind::Reset | ErrorKind::NotInEvent) => {}
+            Err(error) => self.inner.failed_to_arm(&error),
         }
     }
 }

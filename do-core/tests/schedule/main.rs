@@ -37,7 +37,7 @@ fn report<const FLAW: u8>(case: Case, complaint: &str) -> String {
     let fails = |case: &Case| {
         play::complaint::<FLAW>(case).is_some_and(|found| kind(&found) == kind(complaint))
     };
-    let case = case.shrunk(1_000, fails);
+    let case = case.shrunk(400, fails);
     let (complaint, history) = play::told::<FLAW>(&case);
     format!("{}\n{case:#?}\n{history}", complaint.unwrap_or_default())
 }
@@ -62,4 +62,25 @@ fn whatever_happens_what_is_pending_is_armed_and_nothing_is_lost() {
             scope.spawn(move || (first..cases).step_by(threads).for_each(try_seed));
         }
     });
+}
+
+#[test]
+fn survey() {
+    let Some(from) = env::var("SURVEY").ok().and_then(|text| text.parse::<u64>().ok()) else { return };
+    let mut kinds = std::collections::BTreeMap::<String, (u32, String)>::new();
+    let mut all = 0;
+    for seed in from..from + cases() {
+        let played = play::play::<{ flaw::NONE }>(&Case::random(seed), None, false);
+        all += played.steps;
+        if played.steps > 4_000 {
+            eprintln!("{seed}: {}", played.steps);
+        }
+        if let Some(complaint) = played.complaint {
+            kinds.entry(kind(&complaint).to_owned()).or_insert_with(|| (0, format!("{seed} {complaint}"))).0 += 1;
+        }
+    }
+    eprintln!("{all} steps");
+    for (kind, (count, first)) in kinds {
+        eprintln!("{kind} {count} {}", first.chars().take(600).collect::<String>());
+    }
 }

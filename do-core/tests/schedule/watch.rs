@@ -101,6 +101,8 @@ struct Watch {
     /// An event or a run of this instance has begun, so that the schedule may look.
     attended: bool,
     excuse: Option<Excuse>,
+    /// Before the last turn, which may not commit.
+    excuse_before: Option<Excuse>,
     was_touched: bool,
     /// Where a run that failed put the alarm.
     recovery: Option<i64>,
@@ -330,6 +332,7 @@ pub(crate) fn constructs(rows: Rows) -> u32 {
         if watch.running.take().is_some_and(|running| running.retry >= do_core::limits::ALARM_RETRIES) {
             watch.excuse = Some(Excuse::Dropped);
         }
+        watch.excuse = watch.excuse.or(watch.excuse_before);
         watch.before.clone_from(&rows);
         watch.after = rows;
         watch.claimed = None;
@@ -392,6 +395,7 @@ pub(crate) fn turn_ended(
         watch.now = watch.now.max(now);
         watch.before = std::mem::replace(&mut watch.after, rows);
         watch.armed = armed;
+        watch.excuse_before = watch.excuse;
         let verdict = watch.rows_are_explained(kind, now).and_then(|()| watch.is_armed(kind, ended, armed));
         if let Err(why) = verdict {
             let events = std::mem::take(&mut watch.events);
@@ -474,6 +478,7 @@ impl Watch {
 
     fn rows_are_explained(&mut self, kind: Kind, now: i64) -> Verdict {
         if self.events.contains(&Event::DeletedAll) {
+            self.claimed = self.after.pending.values().find(|row| row.running).cloned();
             return Ok(());
         }
         self.dead_letters_are_explained(kind)?;
