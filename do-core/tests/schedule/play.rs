@@ -53,8 +53,9 @@ pub(crate) fn play<const FLAW: u8>(case: &Case, strike: Option<(u64, Strike)>, l
             }
         }
         kit.settle().await;
+        let steps = kit.steps();
         rest(&kit).await;
-        kit.steps()
+        steps
     });
     let (complaint, seen) = watch::end();
     let history = if log { format!("{}\n{seen}", kit.history()) } else { String::new() };

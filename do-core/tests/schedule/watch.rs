@@ -5,7 +5,7 @@
 //! by what the object did in that turn.
 
 use super::{
-    case::{Case, Step},
+    case::{Case, JOBS, SLOTS, Step},
     rows::{Row, Rows},
 };
 use do_core::{
@@ -50,6 +50,11 @@ impl Event {
             Self::DeletedAll => true,
         }
     }
+}
+
+/// Whether a row has one of the names that there are, or is a letter's.
+fn is_known(key: &str) -> bool {
+    JOBS.iter().chain(&SLOTS).any(|name| *name == key) || key.starts_with('\u{1}')
 }
 
 fn replay_key(id: i64) -> String {
@@ -436,7 +441,9 @@ impl Watch {
             _ => None,
         };
         self.running = self.running.filter(|_| run.is_none());
-        if !std::mem::replace(&mut self.attended, true) && self.faulty && run.is_none() {
+        if !std::mem::replace(&mut self.attended, true) && self.faulty
+            || run.is_some() && self.faulty
+        {
             self.excuse = Some(Excuse::Fault { instance: self.instance });
         }
         let well = ended != Some(false) || kind != Kind::Alarm;
@@ -480,6 +487,9 @@ impl Watch {
         if self.events.contains(&Event::DeletedAll) {
             self.claimed = self.after.pending.values().find(|row| row.running).cloned();
             return Ok(());
+        }
+        if let Some(key) = self.after.pending.keys().find(|key| !is_known(key)) {
+            return Err(format!("doubled: {key:?} is beside what has a name: {:?}", self.after.pending.keys()));
         }
         self.dead_letters_are_explained(kind)?;
         let (before, after) = (&self.before.pending, &self.after.pending);
@@ -561,7 +571,7 @@ impl Watch {
             && (new.attempt == old.attempt + 1 || again)
             && new.due == if new.tick <= now { old.due.max(new.tick) } else { old.due }
             && new.tick >= old.tick;
-        let is_retry = !new.running && new.attempt == old.attempt && new.tick == old.tick && new.due > now;
+        let is_retry = !new.running && new.attempt == old.attempt && new.tick == old.tick && (new.due > now || old.due < old.tick && new.due == old.tick);
         let may = match (old.running, ended) {
             (true, Some(true)) => goes_on,
             (true, _) if dead => goes_on,
