@@ -101,6 +101,9 @@ impl<S: ObjectState> Inner<S> {
             };
             // The claim is a commit of its own: whatever the job does to the process, it has begun.
             self.state.sleep(Duration::ZERO).await;
+            if !self.store.row(&claim.row.key)?.is_some_and(|row| row.running) {
+                continue; // taken away or put anew meanwhile
+            }
             self.count(|stats| stats.jobs += 1);
             let limit = claim.terms.time_limit();
             let ended = guarded(async { run(job).await }, limit, self.state.sleep(limit)).await;
@@ -217,7 +220,7 @@ impl<S: ObjectState> Inner<S> {
         let mut due = now + terms.retry.wait(row.attempt, self.state.random());
         if current.running {
             let next = match &terms.cadence {
-                _ if row.due < row.tick => Some(row.tick),
+                _ if row.due < row.tick && row.tick > now => Some(row.tick),
                 Some(cadence) => cadence.next_after(now)?,
                 None => None,
             };
