@@ -1,11 +1,11 @@
 use super::{
     Schedule,
-    pending::read_payload,
+    pending::{as_json, read_payload},
     plan::Terms,
     store::{Row, Store},
 };
 use crate::{Error, ErrorKind, ObjectState, SqlStorage, Timestamp};
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 
 /// How many dead letters an object keeps: the oldest makes room for the next one.
 pub const DEAD_LETTERS_KEPT: u32 = 1_000;
@@ -15,7 +15,7 @@ const ERROR_BYTES: usize = 1_024;
 /// A job, or one tick of a recurring one, that failed for the last time.
 ///
 /// [`Schedule::replay`] runs it again, [`Schedule::discard`] forgets it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct DeadLetter {
     /// For [`Schedule::replay`]; later ones have larger numbers.
@@ -30,6 +30,7 @@ pub struct DeadLetter {
     pub attempts: u32,
     /// The text of the last error.
     pub error: String,
+    #[serde(serialize_with = "as_json")]
     payload: Option<String>,
 }
 

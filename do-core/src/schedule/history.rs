@@ -4,9 +4,10 @@ use super::{
     store::{Row, Store},
 };
 use crate::{Error, ObjectState, SqlStorage, Timestamp};
+use serde::Serialize;
 
 /// One run of a job that ended, from [`Schedule::history`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Run {
     /// Later ones have larger numbers.
@@ -28,7 +29,8 @@ pub struct Run {
 }
 
 /// What came of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Outcome {
     /// It succeeded.

@@ -88,6 +88,8 @@ pub(super) struct Terms {
     /// In ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) limit: Option<u64>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) quiet: bool,
 }
 
 impl Terms {
@@ -197,6 +199,14 @@ impl Plan {
     pub fn time_limit(mut self, limit: Duration) -> Self {
         let ms = u64::try_from(limit.min(TIME_LIMIT_MAX).as_millis()).unwrap_or(u64::MAX);
         self.terms.limit = (limit != TIME_LIMIT).then_some(ms);
+        self
+    }
+
+    /// Keeps runs that fail in the [history](super::Schedule::history) and none that succeed: for a job that is so
+    /// frequent that its runs would push out those of the others. Saves up to two rows written for each run.
+    #[must_use]
+    pub fn record_failures_only(mut self) -> Self {
+        self.terms.quiet = true;
         self
     }
 

@@ -81,7 +81,7 @@ impl From<Failure> for Fault {
 
 /// What is done about a row that is due.
 enum Step {
-    Run(Claim, Job),
+    Run(Box<(Claim, Job)>),
     /// Nothing is to be run for it, or not now.
     Settled,
     /// What is left of this wake's time is too short.
@@ -94,8 +94,8 @@ impl<S: ObjectState> Inner<S> {
         for _ in 0..self.settings.jobs_per_wake {
             let now = self.state.now();
             let Some(row) = self.store.next_due(now)? else { break };
-            let (claim, job) = match self.store.together(|| self.claim(row, now, began))? {
-                Step::Run(claim, job) => (claim, job),
+            let (claim, job) = *match self.store.together(|| self.claim(row, now, began))? {
+                Step::Run(claimed) => claimed,
                 Step::Settled => continue,
                 Step::Later => break,
             };
@@ -146,7 +146,7 @@ impl<S: ObjectState> Inner<S> {
         let next = Row { attempt: row.attempt.saturating_add(1), running: true, ..next };
         self.store.update(&row, &next)?;
         let job = Job::new(&next, terms.retry.runs(), missed);
-        Ok(Step::Run(Claim { row: next, terms, began: now }, job))
+        Ok(Step::Run(Box::new((Claim { row: next, terms, began: now }, job))))
     }
 
     /// A row that cannot be run, whatever is tried: it must not stand in the way of the others.
@@ -197,6 +197,9 @@ impl<S: ObjectState> Inner<S> {
                 (Outcome::Dead, Some(error))
             }
         };
+        if terms.quiet && outcome == Outcome::Done {
+            return Ok(());
+        }
         self.store.record(self.settings.history, row, (*began, now), outcome, error.as_deref())
     }
 

@@ -61,7 +61,8 @@ impl<S: ObjectState> Schedule<S> {
     }
 
     /// [`put`](Self::put) for `new`, where nothing can be awaited: the jobs that an object always has. The alarm is set
-    /// with the first event, or by the end of the alarm's run.
+    /// with the first event, or by the end of the alarm's run. A later version of the object that declares another
+    /// interval or time begins anew with it, and [retires](Self::retire) what it has no code for.
     ///
     /// # Errors
     /// As [`put`](Self::put), but not of the alarm.
@@ -169,6 +170,15 @@ impl<S: ObjectState> Schedule<S> {
         }
         self.inner.disarm_if_empty().await?;
         Ok(true)
+    }
+
+    /// [`cancel`](Self::cancel) for `new`: a job that an earlier version of the object declared. If it was the last one,
+    /// the alarm comes once for nothing.
+    ///
+    /// # Errors
+    /// As [`SqlStorage::exec`](crate::SqlStorage::exec).
+    pub fn retire(&self, name: &str) -> Result<bool, Error> {
+        self.inner.store.delete(name)
     }
 
     /// What is pending under a name.

@@ -1,4 +1,4 @@
-use do_core::{Alarm, prelude::*};
+use do_core::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// A text that lives for a while.

@@ -1,4 +1,4 @@
-use do_core::{Schedule, prelude::*, schedule::Outcome};
+use do_core::prelude::*;
 use serde_json::{Value, json};
 
 /// How many of each are shown.
@@ -18,18 +18,6 @@ pub(crate) async fn answer<S: ObjectState>(schedule: &Schedule<S>, request: Requ
 }
 
 fn overview<S: ObjectState>(schedule: &Schedule<S>) -> Result<Value> {
-    let pending = schedule.pending("", SHOWN)?;
-    let pending =
-        pending.iter().map(|job| json!({ "name": job.name, "due": job.due, "attempts": job.attempts }));
-    let runs = schedule.history(SHOWN)?;
-    let runs = runs.iter().map(|run| {
-        let done = run.outcome == Outcome::Done;
-        json!({ "name": run.name, "scheduled": run.scheduled, "began": run.began, "done": done, "error": run.error })
-    });
-    let dead = schedule.dead_letters(0, SHOWN)?;
-    let dead = dead.iter().map(|letter| {
-        json!({ "id": letter.id, "name": letter.name, "scheduled": letter.scheduled, "error": letter.error })
-    });
-    let (pending, runs, dead): (Vec<_>, Vec<_>, Vec<_>) = (pending.collect(), runs.collect(), dead.collect());
-    Ok(json!({ "pending": pending, "runs": runs, "dead": dead }))
+    let (pending, runs) = (schedule.pending("", SHOWN)?, schedule.history(SHOWN)?);
+    Ok(json!({ "pending": pending, "runs": runs, "dead": schedule.dead_letters(0, SHOWN)? }))
 }

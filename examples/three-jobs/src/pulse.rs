@@ -1,5 +1,5 @@
 use crate::{Expiring, jobs, reports};
-use do_core::{Job, Plan, Schedule, prelude::*};
+use do_core::prelude::*;
 use do_sync::Room;
 
 /// Keeps notes for as long as they are to live, beats for everyone connected, and reports on working days.

@@ -61,7 +61,7 @@ async fn runs(pulse: &HostStub, name: &str) -> Vec<i64> {
     let jobs = get(pulse, "/").await;
     let runs = jobs["runs"].as_array().unwrap().iter().rev().filter(|run| run["name"] == name);
     let at = |run: &Value| {
-        assert_eq!((&run["began"], &run["done"]), (&run["scheduled"], &json!(true)), "{run}");
+        assert_eq!((&run["began"], &run["outcome"]), (&run["scheduled"], &json!("done")), "{run}");
         run["scheduled"].as_i64().unwrap()
     };
     runs.map(at).collect()
@@ -108,7 +108,12 @@ fn each_job_comes_at_its_time_over_a_weekend_and_a_change_of_clocks() {
         let report = |at: Timestamp, notes| json!({"at": at, "notes": notes});
         let reports = json!([report(mornings[2], 0), report(mornings[1], 0), report(mornings[0], 1)]);
         assert_eq!(get(&pulse, "/reports").await, reports);
-        let due = |name: &str, at: Timestamp| json!({"name": name, "due": at, "attempts": 0});
+        let due = |name: &str, at: Timestamp| {
+            json!({
+                "id": name, "name": name, "due": at, "scheduled": at, "attempts": 0, "is_running": false,
+                "recurs": true, "is_slot": false, "payload": null,
+            })
+        };
         let pending = json!([due("beat", end + 6 * HOUR), due("report", mornings[2] + DAY)]);
         assert_eq!(get(&pulse, "/").await["pending"], pending, "no note, no sweep");
     });
@@ -200,7 +205,7 @@ fn note_over_a_strike(strike: Option<(u64, MakeStrike)>) -> u64 {
         if is_kept {
             // A run that was cut off counts as failed and is tried again.
             let jobs = get(&pulse, "/").await;
-            let done = jobs["runs"].as_array().unwrap().iter().rev().filter(|run| run["done"] == true);
+            let done = jobs["runs"].as_array().unwrap().iter().rev().filter(|run| run["outcome"] == "done");
             let done: Vec<_> = done.map(|run| run["scheduled"].as_i64().unwrap()).collect();
             assert_eq!(
                 done,

@@ -102,7 +102,7 @@ impl Server {
     pub(crate) async fn beats(&self) -> usize {
         let jobs = self.get("/").await;
         let runs = jobs["runs"].as_array().unwrap().iter();
-        runs.filter(|run| run["name"] == "beat" && run["done"] == true).count()
+        runs.filter(|run| run["name"] == "beat" && run["outcome"] == "done").count()
     }
 
     pub(crate) async fn connect(&self) -> Client {
