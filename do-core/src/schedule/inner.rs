@@ -157,7 +157,7 @@ impl<S: ObjectState> Inner<S> {
     }
 
     /// The rows are there and no alarm: tries it again and again, unless another change or event does before.
-    fn failed_to_arm(self: &Rc<Self>, error: &Error) {
+    pub(super) fn failed_to_arm(self: &Rc<Self>, error: &Error) {
         tracing::warn!(object = %self.state.id(), %error, "the alarm of the schedule could not be set");
         self.doubt.set(true);
         if self.repairing.replace(true) {

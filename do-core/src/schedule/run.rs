@@ -101,6 +101,9 @@ impl<S: ObjectState> Inner<S> {
             };
             // The claim is a commit of its own: whatever the job does to the process, it has begun.
             self.state.sleep(Duration::ZERO).await;
+            if !self.store.row(&claim.row.key)?.is_some_and(|row| row.running) {
+                continue; // taken away or put anew meanwhile
+            }
             self.count(|stats| stats.jobs += 1);
             let limit = claim.terms.time_limit();
             let ended = guarded(async { run(job).await }, limit, self.state.sleep(limit)).await;
@@ -217,7 +220,7 @@ impl<S: ObjectState> Inner<S> {
         let mut due = now + terms.retry.wait(row.attempt, self.state.random());
         if current.running {
             let next = match &terms.cadence {
-                _ if row.due < row.tick => Some(row.tick),
+                _ if row.due < row.tick && row.tick > now => Some(row.tick),
                 Some(cadence) => cadence.next_after(now)?,
                 None => None,
             };
@@ -252,7 +255,7 @@ impl<S: ObjectState> Inner<S> {
         if armed.is_some_and(|armed| armed > now && armed <= at) {
             return Ok(());
         }
-        self.set(at).await.inspect_err(|_| self.doubt.set(true))
+        self.set(at).await
     }
 }
 
@@ -293,6 +296,8 @@ impl<'a, S: ObjectState> Rearm<'a, S> {
     async fn end(mut self, failed: bool) -> Result<(), Error> {
         let result = self.inner.rearm(failed).await;
         self.inner.running.set(false);
+        // The platform tries a run that failed again, unless the object lets it succeed or has touched the raw slot.
+        let result = result.inspect_err(|error| self.inner.failed_to_arm(error));
         self.ended = true;
         result
     }
@@ -306,8 +311,10 @@ impl<S: ObjectState> Drop for Rearm<'_, S> {
             return;
         }
         self.inner.running.set(false);
-        if let Ok(Some(due)) = self.inner.store.soonest() {
-            drop(self.inner.armed(Some(self.inner.set(self.inner.raw_time(due)))));
+        match self.inner.store.soonest() {
+            Ok(due) => drop(self.inner.armed(due.map(|due| self.inner.set(self.inner.raw_time(due))))),
+            Err(error) if matches!(error.kind(), ErrorKind::Reset | ErrorKind::NotInEvent) => {}
+            Err(error) => self.inner.failed_to_arm(&error),
         }
     }
 }

@@ -134,6 +134,13 @@ pub(crate) struct Case {
     pub(crate) ops: Vec<Op>,
 }
 
+impl Behaviour {
+    /// Well at once.
+    pub(crate) const fn well() -> Self {
+        Self { script: Vec::new(), bad: 0, end: End::Fail, runs: 3, wait: 500, missed: Missed::Once }
+    }
+}
+
 fn one_of<T: Clone>(rng: &mut Rng, all: &[T]) -> T {
     all[rng.usize(..all.len())].clone()
 }
@@ -256,6 +263,21 @@ fn op(rng: &mut Rng, weather: Weather) -> Op {
 }
 
 impl Case {
+    /// Three behaviours, of which slots have the first two.
+    pub(crate) fn fixed(behaviours: [Behaviour; 3], ops: Vec<Op>) -> Self {
+        let behaviours = Vec::from(behaviours);
+        Self {
+            seed: 1,
+            declared: Vec::new(),
+            behaviours,
+            slots: [0, 1],
+            per_wake: 64,
+            history: 2,
+            cut: None,
+            ops,
+        }
+    }
+
     pub(crate) fn random(seed: u64) -> Self {
         let rng = &mut Rng::with_seed(seed);
         let weather =

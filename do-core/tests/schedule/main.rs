@@ -9,8 +9,10 @@ mod case;
 mod flaw;
 mod object;
 mod play;
+mod regression;
 mod rows;
 mod state;
+mod strikes;
 mod watch;
 
 use case::Case;
@@ -36,7 +38,7 @@ fn kind(complaint: &str) -> &str {
 fn report<const FLAW: u8>(case: Case, complaint: &str) -> String {
     let fails =
         |case: &Case| play::complaint::<FLAW>(case).is_some_and(|found| kind(&found) == kind(complaint));
-    let case = case.shrunk(1_000, fails);
+    let case = case.shrunk(400, fails);
     let (complaint, history) = play::told::<FLAW>(&case);
     format!("{}\n{case:#?}\n{history}", complaint.unwrap_or_default())
 }
@@ -61,4 +63,74 @@ fn whatever_happens_what_is_pending_is_armed_and_nothing_is_lost() {
             scope.spawn(move || (first..cases).step_by(threads).for_each(try_seed));
         }
     });
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    for seed in 0..40 {
+        let case = Case::random(seed);
+        assert_eq!(play::told::<{ flaw::NONE }>(&case), play::told::<{ flaw::NONE }>(&case), "seed {seed}");
+    }
+}
+
+/// Complaints of one of these kinds come within so many sequences.
+fn is_caught<const FLAW: u8>(within: u64, kinds: &[&str]) {
+    let found: Vec<_> =
+        (0..within).filter_map(|seed| play::complaint::<FLAW>(&Case::random(seed))).take(1).collect();
+    let [complaint] = &found[..] else { panic!("not within {within} sequences") };
+    assert!(kinds.contains(&kind(complaint)), "{complaint}");
+}
+
+#[test]
+fn rearming_that_is_skipped_when_a_job_failed_is_caught() {
+    is_caught::<{ flaw::NO_REARM_AFTER_FAILURE }>(100, &["armed"]);
+}
+
+#[test]
+fn rearming_that_is_skipped_in_every_run_is_caught() {
+    is_caught::<{ flaw::NO_REARM_IN_RUN }>(100, &["armed"]);
+}
+
+#[test]
+fn a_handler_that_returns_early_after_an_error_is_caught() {
+    is_caught::<{ flaw::EARLY_RETURN }>(100, &["armed"]);
+}
+
+#[test]
+fn rows_that_are_doubled_on_every_wake_are_caught() {
+    is_caught::<{ flaw::DOUBLED }>(100, &["doubled"]);
+}
+
+#[test]
+fn jobs_that_are_lost_after_the_last_attempt_are_caught() {
+    is_caught::<{ flaw::LOST }>(100, &["lost"]);
+}
+
+#[test]
+fn alarms_in_the_past_that_never_fire_are_caught() {
+    is_caught::<{ flaw::PAST_IS_NEVER }>(100, &["armed"]);
+}
+
+#[test]
+fn survey() {
+    let Some(from) = env::var("SURVEY").ok().and_then(|text| text.parse::<u64>().ok()) else { return };
+    let mut kinds = std::collections::BTreeMap::<String, (u32, String)>::new();
+    let mut all = 0;
+    for seed in from..from + cases() {
+        let played = play::play::<{ flaw::NONE }>(&Case::random(seed), None, false);
+        all += played.steps;
+        if played.steps > 4_000 {
+            eprintln!("{seed}: {}", played.steps);
+        }
+        if let Some(complaint) = played.complaint {
+            kinds
+                .entry(kind(&complaint).to_owned())
+                .or_insert_with(|| (0, format!("{seed} {complaint}")))
+                .0 += 1;
+        }
+    }
+    eprintln!("{all} steps");
+    for (kind, (count, first)) in kinds {
+        eprintln!("{kind} {count} {}", first.chars().take(600).collect::<String>());
+    }
 }

@@ -5,7 +5,7 @@
 //! by what the object did in that turn.
 
 use super::{
-    case::{Case, Step},
+    case::{Case, JOBS, SLOTS, Step},
     rows::{Row, Rows},
 };
 use do_core::{
@@ -59,6 +59,11 @@ impl Event {
     }
 }
 
+/// Whether a row has one of the names that there are, or is a letter's.
+fn is_known(key: &str) -> bool {
+    JOBS.iter().chain(&SLOTS).any(|name| *name == key) || key.starts_with('\u{1}')
+}
+
 fn replay_key(id: i64) -> String {
     format!("\u{1}replay {id}")
 }
@@ -108,6 +113,8 @@ struct Watch {
     /// An event or a run of this instance has begun, so that the schedule may look.
     attended: bool,
     excuse: Option<Excuse>,
+    /// Before the last turn, which may not commit.
+    excuse_before: Option<Excuse>,
     was_touched: bool,
     /// Where a run that failed put the alarm.
     recovery: Option<i64>,
@@ -337,6 +344,7 @@ pub(crate) fn constructs(rows: Rows) -> u32 {
         if watch.running.take().is_some_and(|running| running.retry >= do_core::limits::ALARM_RETRIES) {
             watch.excuse = Some(Excuse::Dropped);
         }
+        watch.excuse = watch.excuse.or(watch.excuse_before);
         watch.before.clone_from(&rows);
         watch.after = rows;
         watch.claimed = None;
@@ -399,6 +407,7 @@ pub(crate) fn turn_ended(
         watch.now = watch.now.max(now);
         watch.before = std::mem::replace(&mut watch.after, rows);
         watch.armed = armed;
+        watch.excuse_before = watch.excuse;
         let verdict = watch.rows_are_explained(kind, now).and_then(|()| watch.is_armed(kind, ended, armed));
         if let Err(why) = verdict {
             let events = std::mem::take(&mut watch.events);
@@ -440,7 +449,7 @@ impl Watch {
             _ => None,
         };
         self.running = self.running.filter(|_| run.is_none());
-        if !std::mem::replace(&mut self.attended, true) && self.faulty && run.is_none() {
+        if !std::mem::replace(&mut self.attended, true) && self.faulty || run.is_some() && self.faulty {
             self.excuse = Some(Excuse::Fault { instance: self.instance });
         }
         let well = ended != Some(false) || kind != Kind::Alarm;
@@ -488,7 +497,14 @@ impl Watch {
 
     fn rows_are_explained(&mut self, kind: Kind, now: i64) -> Verdict {
         if self.events.contains(&Event::DeletedAll) {
+            self.claimed = self.after.pending.values().find(|row| row.running).cloned();
             return Ok(());
+        }
+        if let Some(key) = self.after.pending.keys().find(|key| !is_known(key)) {
+            return Err(format!(
+                "doubled: {key:?} is beside what has a name: {:?}",
+                self.after.pending.keys()
+            ));
         }
         self.dead_letters_are_explained(kind)?;
         let (before, after) = (&self.before.pending, &self.after.pending);
@@ -577,7 +593,10 @@ impl Watch {
             && (new.attempt == old.attempt + 1 || again)
             && new.due == if new.tick <= now { old.due.max(new.tick) } else { old.due }
             && new.tick >= old.tick;
-        let is_retry = !new.running && new.attempt == old.attempt && new.tick == old.tick && new.due > now;
+        let is_retry = !new.running
+            && new.attempt == old.attempt
+            && new.tick == old.tick
+            && (new.due > now || old.due < old.tick && new.due == old.tick);
         let may = match (old.running, ended) {
             (true, Some(true)) => goes_on,
             (true, _) if dead => goes_on,
