@@ -276,7 +276,7 @@ impl<S: ObjectState> Inner<S> {
             }
             ScheduleStep::Discard(id) => json!(self.schedule()?.discard(*id)?),
             ScheduleStep::History(limit) => {
-                json!(self.schedule()?.history(*limit)?.into_iter().map(run).collect::<Vec<_>>())
+                json!(self.schedule()?.history(*limit)?.iter().map(run).collect::<Vec<_>>())
             }
             ScheduleStep::Ran => {
                 json!(self.state.sql().query::<Told>("SELECT * FROM jobs ORDER BY rowid", ())?)
@@ -338,7 +338,7 @@ fn dead_letter(letter: &DeadLetter) -> Result<Value, Error> {
     }))
 }
 
-fn run(run: Run) -> Value {
+fn run(run: &Run) -> Value {
     json!({
         "id": run.id,
         "name": run.name,

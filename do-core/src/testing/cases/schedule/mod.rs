@@ -56,9 +56,6 @@ struct Told {
     last: i64,
 }
 
-/// The time between two looks.
-const LOOK: Duration = Duration::from_millis(20);
-
 /// How far ahead a time is set that is still ahead after a few requests on a busy machine.
 const BUSY: i64 = 3_000;
 
@@ -141,20 +138,9 @@ async fn ran_at_least<D: Driver>(
     count: usize,
     within: Duration,
 ) -> Result<Vec<Told>, Fault> {
-    let mut passed = Duration::ZERO;
-    let told = loop {
-        // A request that asks while the run resets the object fails with it.
-        let answer = lab.answer(object, json!([schedule(json!("ran"))])).await?;
-        let told = answer.as_ref().ok().and_then(|values| values.first()).cloned().unwrap_or_default();
-        if told.as_array().is_some_and(|told| told.len() >= count) {
-            break serde_json::from_value::<Vec<Told>>(told)?;
-        }
-        if passed >= within {
-            return Err(Fault::new(format!("after {within:?}, {object} has run {answer:?}, not {count}")));
-        }
-        lab.advance(LOOK).await?;
-        passed += LOOK;
-    };
+    let there = |told: &Value| told.as_array().is_some_and(|told| told.len() >= count);
+    let told = lab.until_over_reset(object, json!([schedule(json!("ran"))]), within, there).await?;
+    let told: Vec<Told> = serde_json::from_value(told)?;
     for run in &told {
         holds(format!("early: {run:?}"), run.at >= run.scheduled)?;
     }
