@@ -132,3 +132,26 @@ fn survey() {
         eprintln!("{kind} {count} {}", first.chars().take(600).collect::<String>());
     }
 }
+
+#[test]
+fn timing() {
+    if env::var_os("SURVEY").is_none() { return; }
+    use case::{Behaviour, How, Op, Step, When};
+    let put = |n, ms| Step::Put(n, When::In(ms), 0, How::Awaited);
+    let b = || [Behaviour::well(), Behaviour::well(), Behaviour::well()];
+    for (what, ops) in [
+        ("nothing", vec![]),
+        ("call", vec![Op::Call(vec![])]),
+        ("put", vec![Op::Call(vec![put(0, 100_000)])]),
+        ("put 3", vec![Op::Call(vec![put(0, 100_000), put(1, 200_000), put(2, 300_000)])]),
+        ("run", vec![Op::Call(vec![put(0, 100)]), Op::Advance(200)]),
+        ("crash", vec![Op::Call(vec![put(0, 100_000)]), Op::Advance(1), Op::Strike(case::Strike::Crash), Op::Call(vec![])]),
+        ("hib", vec![Op::Call(vec![put(0, 100_000)]), Op::Advance(1), Op::Strike(case::Strike::Hibernate), Op::Call(vec![])]),
+    ] {
+        let mut case = Case::fixed(b(), ops);
+        case.idle = 3600;
+        let begin = std::time::Instant::now();
+        for _ in 0..200 { assert_eq!(play::complaint::<{ flaw::NONE }>(&case), None); }
+        eprintln!("{what}: {:?}", begin.elapsed() / 200);
+    }
+}

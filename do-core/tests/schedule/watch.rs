@@ -68,6 +68,8 @@ pub(crate) enum Excuse {
     Fault { instance: u32 },
     /// The object took the alarm away.
     Touched,
+    /// The constructor wrote them, and no event has followed.
+    Declared,
     /// The platform gave the alarm up after many runs that were cut off.
     Dropped,
 }
@@ -97,6 +99,8 @@ struct Watch {
     events: Vec<Event>,
     /// A statement or the setting of the alarm failed in this turn.
     faulty: bool,
+    /// The rows may have changed in this turn.
+    wrote: bool,
     /// Statements until one fails.
     countdown: Option<u8>,
     running: Option<Running>,
@@ -127,6 +131,7 @@ impl Default for Case {
             slots: [0; super::case::SLOTS.len()],
             per_wake: 64,
             history: 0,
+            idle: 10,
             cut: None,
             ops: Vec::new(),
         }
@@ -189,9 +194,9 @@ pub(crate) fn heal() {
 pub(crate) fn needs_an_event() -> bool {
     with(|watch| match watch.excuse {
         _ if watch.before != watch.after => true,
+        None => watch.excuse_before.is_some() && watch.gone == watch.instance,
         Some(Excuse::Fault { instance }) => instance != watch.instance || watch.gone == instance,
-        Some(Excuse::Touched | Excuse::Dropped) => true,
-        None => false,
+        Some(Excuse::Touched | Excuse::Dropped | Excuse::Declared) => true,
     })
 }
 
@@ -275,6 +280,15 @@ pub(crate) fn statement_fails() -> bool {
     })
 }
 
+/// Something was written, or undone.
+pub(crate) fn writes() {
+    with(|watch| watch.wrote = true);
+}
+
+pub(crate) fn may_have_written() -> bool {
+    with(|watch| watch.wrote)
+}
+
 pub(crate) fn fail(what: Failing) {
     if let Some((kit, stub)) = with(|watch| watch.world.clone()) {
         kit.fail_next(&stub, what);
@@ -338,6 +352,7 @@ pub(crate) fn constructs(rows: Rows) -> u32 {
             watch.excuse = Some(Excuse::Dropped);
         }
         watch.excuse = watch.excuse.or(watch.excuse_before);
+        watch.wrote = false;
         watch.before.clone_from(&rows);
         watch.after = rows;
         watch.claimed = None;
@@ -388,7 +403,7 @@ pub(crate) fn turn_ended(
     instance: u32,
     kind: Kind,
     ended: Option<bool>,
-    rows: Rows,
+    rows: Option<Rows>,
     armed: Option<i64>,
     now: i64,
 ) {
@@ -398,6 +413,8 @@ pub(crate) fn turn_ended(
             return watch.complain(format!("instance: a turn of {instance} after one of {}", watch.instance));
         }
         watch.now = watch.now.max(now);
+        watch.wrote = false;
+        let rows = rows.unwrap_or_else(|| watch.after.clone());
         watch.before = std::mem::replace(&mut watch.after, rows);
         watch.armed = armed;
         watch.excuse_before = watch.excuse;
@@ -433,6 +450,10 @@ impl Watch {
     /// Rows pending, then the raw alarm is armed at or before the soonest.
     fn is_armed(&mut self, kind: Kind, ended: Option<bool>, armed: Option<i64>) -> Verdict {
         if kind == Kind::Constructor {
+            let soonest = self.after.soonest();
+            if soonest.is_some_and(|soonest| armed.is_none_or(|at| at > soonest.max(self.now + 1))) {
+                self.excuse.get_or_insert(Excuse::Declared);
+            }
             return Ok(());
         }
         let run = match (kind, ended, self.running) {
@@ -441,6 +462,7 @@ impl Watch {
             _ => None,
         };
         self.running = self.running.filter(|_| run.is_none());
+        self.excuse = self.excuse.filter(|excuse| *excuse != Excuse::Declared);
         if !std::mem::replace(&mut self.attended, true) && self.faulty
             || run.is_some() && self.faulty
         {
