@@ -311,9 +311,8 @@ impl<S: ObjectState> Drop for Rearm<'_, S> {
         }
         self.inner.running.set(false);
         let soonest = self.inner.store.soonest();
-        let set = soonest.and_then(|(due, _)| {
-            due.map(|due| self.inner.set(self.inner.raw_time(due))).transpose()
-        });
+        let set =
+            soonest.and_then(|(due, _)| due.map(|due| self.inner.set(self.inner.raw_time(due))).transpose());
         match set {
             Ok(set) => drop(self.inner.armed(set)),
             Err(error) if matches!(error.kind(), ErrorKind::Reset | ErrorKind::NotInEvent) => {}

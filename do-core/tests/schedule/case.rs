@@ -221,7 +221,10 @@ fn behaviour(rng: &mut Rng, weather: Weather) -> Behaviour {
     Behaviour {
         script: script(rng, 2, weather),
         bad: one_of(rng, &[0, 0, 0, 1, 2, 4]),
-        end: one_of(rng, &[End::Fail, End::Fail, End::Fail, End::Panic, End::Hang, End::GiveUp, End::Unknown]),
+        end: one_of(
+            rng,
+            &[End::Fail, End::Fail, End::Fail, End::Panic, End::Hang, End::GiveUp, End::Unknown],
+        ),
         runs: rng.u32(1..4),
         wait: one_of(rng, &[1, 500, 2_000, 20_000]),
         missed: one_of(rng, &[Missed::Once, Missed::Once, Missed::Skip(2_000), Missed::CatchUp(2)]),
@@ -231,7 +234,14 @@ fn behaviour(rng: &mut Rng, weather: Weather) -> Behaviour {
 fn op(rng: &mut Rng, weather: Weather) -> Op {
     let strike = one_of(
         rng,
-        &[Strike::Hibernate, Strike::Hibernate, Strike::Evict, Strike::Crash, Strike::LosePower, Strike::Deploy],
+        &[
+            Strike::Hibernate,
+            Strike::Hibernate,
+            Strike::Evict,
+            Strike::Crash,
+            Strike::LosePower,
+            Strike::Deploy,
+        ],
     );
     match rng.u8(..24) {
         0..=7 => Op::Call(script(rng, 3, weather)),
@@ -242,7 +252,9 @@ fn op(rng: &mut Rng, weather: Weather) -> Op {
         17 if weather >= Weather::Rough => Op::Strike(strike),
         18 | 19 if weather >= Weather::Rough => Op::StrikeIn(rng.u16(..30), strike),
         20 if weather >= Weather::Rough => Op::Repeat(rng.u8(1..3)),
-        21 if weather >= Weather::Rough => Op::StepWall(one_of(rng, &[-90_000, -4_000, -5, 5, 4_000, 90_000])),
+        21 if weather >= Weather::Rough => {
+            Op::StepWall(one_of(rng, &[-90_000, -4_000, -5, 5, 4_000, 90_000]))
+        }
         22 if weather >= Weather::Storm => Op::Fail(fault(rng)),
         23 if weather >= Weather::Storm => match rng.u8(..4) {
             0 => Op::Storm(strike, rng.u8(1..30)),
@@ -271,8 +283,10 @@ impl Case {
 
     pub(crate) fn random(seed: u64) -> Self {
         let rng = &mut Rng::with_seed(seed);
-        let weather = one_of(rng, &[Weather::Calm, Weather::Rough, Weather::Rough, Weather::Storm, Weather::Storm]);
-        let declared = (0..rng.u8(..5).saturating_sub(2)).map(|_| (rng.u8(..3), when(rng), rng.u8(..3))).collect();
+        let weather =
+            one_of(rng, &[Weather::Calm, Weather::Rough, Weather::Rough, Weather::Storm, Weather::Storm]);
+        let declared =
+            (0..rng.u8(..5).saturating_sub(2)).map(|_| (rng.u8(..3), when(rng), rng.u8(..3))).collect();
         Self {
             seed,
             declared,

@@ -222,7 +222,12 @@ impl<S: ObjectState, const FLAW: u8> Planner<S, FLAW> {
     async fn run(&self, job: Job) -> Result<()> {
         let case = watch::case();
         let mut run = Run { name: job.name().to_owned(), over: false };
-        watch::job_begins(job.name(), job.scheduled().as_millis(), job.attempt(), self.state.now().as_millis());
+        watch::job_begins(
+            job.name(),
+            job.scheduled().as_millis(),
+            job.attempt(),
+            self.state.now().as_millis(),
+        );
         let number = match SLOTS.iter().position(|slot| *slot == job.name()) {
             Some(slot) => case.slots[slot],
             None => job.payload::<u8>().unwrap_or_default(),

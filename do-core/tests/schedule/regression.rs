@@ -4,7 +4,11 @@ use super::{
     case::{Behaviour, Case, End, Fault, How, Op, Step, Strike, When},
     flaw, play,
 };
-use do_core::{Plan, Schedule, kit::{Failing, Kit}, prelude::*};
+use do_core::{
+    Plan, Schedule,
+    kit::{Failing, Kit},
+    prelude::*,
+};
 
 fn is_sound(case: &Case) {
     let (complaint, history) = play::told::<{ flaw::NONE }>(case);

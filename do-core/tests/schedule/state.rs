@@ -146,11 +146,7 @@ impl<S: ObjectState> AlarmScheduler for WatchedAlarms<S> {
             flaw::PAST_IS_NEVER => at <= now + Duration::from_millis(1),
             _ => false,
         };
-        let result = if ignored {
-            Ok(())
-        } else {
-            self.raw.alarms().set(at).now_or_never().unwrap()
-        };
+        let result = if ignored { Ok(()) } else { self.raw.alarms().set(at).now_or_never().unwrap() };
         watch::alarm_set(at.as_millis(), now.as_millis(), ignored || result.is_ok());
         ready(result)
     }

@@ -37,7 +37,10 @@ fn jobs_that_succeed_fail_and_die_survive_a_strike_at_any_step() {
         put(2, When::In(1_500), 2),
         Step::Set(0, When::In(1_500), How::Awaited),
     ];
-    struck_everywhere(&Case::fixed(behaviours(), vec![Op::Call(begin), Op::Advance(9_000), Op::Call(vec![Step::Replay])]));
+    struck_everywhere(&Case::fixed(
+        behaviours(),
+        vec![Op::Call(begin), Op::Advance(9_000), Op::Call(vec![Step::Replay])],
+    ));
 }
 
 #[test]
@@ -51,7 +54,10 @@ fn jobs_that_plan_others_and_themselves_survive_a_strike_at_any_step() {
     ];
     behaviours[1].script.push(put(1, When::In(900), 1));
     let begin = vec![put(0, When::In(100), 0), put(2, When::In(50), 2)];
-    struck_everywhere(&Case::fixed(behaviours, vec![Op::Call(begin), Op::Advance(4_000), Op::Call(vec![Step::Delete(0)])]));
+    struck_everywhere(&Case::fixed(
+        behaviours,
+        vec![Op::Call(begin), Op::Advance(4_000), Op::Call(vec![Step::Delete(0)])],
+    ));
 }
 
 #[test]
@@ -69,17 +75,31 @@ fn what_the_constructor_declares_survives_a_strike_at_any_step() {
 #[test]
 fn failing_alarms_and_commits_survive_a_strike_at_any_step() {
     let fail = |what| Step::Fail(Fault::Kit(what));
-    let begin = vec![fail(Failing::SetAlarm), put(0, When::In(100), 1), Step::Sleep(10), fail(Failing::Commit), put(1, When::In(50), 0)];
+    let begin = vec![
+        fail(Failing::SetAlarm),
+        put(0, When::In(100), 1),
+        Step::Sleep(10),
+        fail(Failing::Commit),
+        put(1, When::In(50), 0),
+    ];
     let mut behaviours = behaviours();
     behaviours[1].script.push(fail(Failing::SetAlarm));
-    struck_everywhere(&Case::fixed(behaviours, vec![Op::Call(begin), Op::Advance(6_000), Op::Call(Vec::new())]));
+    struck_everywhere(&Case::fixed(
+        behaviours,
+        vec![Op::Call(begin), Op::Advance(6_000), Op::Call(Vec::new())],
+    ));
 }
 
 #[test]
 fn a_run_survives_the_failure_of_each_of_its_statements() {
-    let begin = vec![put(0, When::In(1_000), 1), put(2, When::In(1_000), 2), Step::Set(1, When::In(1_000), How::Awaited)];
+    let begin = vec![
+        put(0, When::In(1_000), 1),
+        put(2, When::In(1_000), 2),
+        Step::Set(1, When::In(1_000), How::Awaited),
+    ];
     for n in 0..40 {
-        let ops = vec![Op::Call(begin.clone()), Op::Advance(999), Op::Fail(Fault::Sql(n)), Op::Advance(9_000)];
+        let ops =
+            vec![Op::Call(begin.clone()), Op::Advance(999), Op::Fail(Fault::Sql(n)), Op::Advance(9_000)];
         let played = play::play::<{ flaw::NONE }>(&Case::fixed(behaviours(), ops), None, false);
         assert_eq!(played.complaint, None, "statement {n}");
     }

@@ -30,7 +30,10 @@ pub(crate) enum Kind {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Event {
     /// At a time, or again and again.
-    Put { key: String, at: Option<i64> },
+    Put {
+        key: String,
+        at: Option<i64>,
+    },
     /// Perhaps.
     Written(String),
     Cancelled(String),
@@ -38,7 +41,11 @@ pub(crate) enum Event {
     Discarded(i64),
     DeletedAll,
     /// `for_good` is for no further attempt.
-    Ended { name: String, well: bool, for_good: bool },
+    Ended {
+        name: String,
+        well: bool,
+        for_good: bool,
+    },
 }
 
 impl Event {
@@ -104,7 +111,8 @@ struct Watch {
     /// Statements until one fails.
     countdown: Option<u8>,
     running: Option<Running>,
-    claimed: Option<Row>,
+    /// What may be run next, or runs: more than one only where a row looks the same before and after.
+    claimed: Vec<Row>,
     /// Put again while they waited for a retry: the attempts that were made still count.
     put_again: BTreeSet<String>,
     /// An event or a run of this instance has begun, so that the schedule may look.
@@ -355,7 +363,7 @@ pub(crate) fn constructs(rows: Rows) -> u32 {
         watch.wrote = false;
         watch.before.clone_from(&rows);
         watch.after = rows;
-        watch.claimed = None;
+        watch.claimed.clear();
         watch.attended = false;
         watch.failures = 0;
         watch.events.clear();
@@ -382,17 +390,19 @@ pub(crate) fn run_begins(retry: u32) {
 pub(crate) fn job_begins(name: &str, scheduled: i64, attempt: u32, now: i64) {
     with(|watch| {
         watch.say(|| format!("  job {name} for {scheduled} begins, attempt {attempt}"));
-        match watch.claimed.take() {
-            Some(row) if row.name == name && row.attempt == attempt && row.scheduled() == scheduled => {
+        let is_it = |row: &Row| row.name == name && row.attempt == attempt && row.scheduled() == scheduled;
+        let claimed = std::mem::take(&mut watch.claimed);
+        match claimed.iter().find(|row| is_it(row)).cloned() {
+            Some(row) => {
                 if scheduled > now {
                     watch.complain(format!("early: the job {name} for {scheduled} runs, at {now}"));
                 }
                 if attempt > row.runs() && !watch.put_again.contains(name) {
                     watch.complain(format!("again: the job {name} runs for the {attempt}th time: {row:?}"));
                 }
-                watch.claimed = Some(row);
+                watch.claimed = vec![row];
             }
-            claimed => watch.complain(format!(
+            None => watch.complain(format!(
                 "unclaimed: the job {name} for {scheduled} runs, attempt {attempt}, but {claimed:?} is claimed"
             )),
         }
@@ -432,7 +442,8 @@ pub(crate) fn turn_ended(
 impl Watch {
     fn say(&mut self, what: impl FnOnce() -> String) {
         if self.complaint.is_none()
-            && let Some(log) = &mut self.log {
+            && let Some(log) = &mut self.log
+        {
             let _ = writeln!(log, "[{}] {}", self.instance, what());
         }
     }
@@ -463,15 +474,19 @@ impl Watch {
         };
         self.running = self.running.filter(|_| run.is_none());
         self.excuse = self.excuse.filter(|excuse| *excuse != Excuse::Declared);
-        if !std::mem::replace(&mut self.attended, true) && self.faulty
-            || run.is_some() && self.faulty
-        {
+        if !std::mem::replace(&mut self.attended, true) && self.faulty || run.is_some() && self.faulty {
             self.excuse = Some(Excuse::Fault { instance: self.instance });
         }
         let well = ended != Some(false) || kind != Kind::Alarm;
         if run.is_some() {
             // A run that the handler drops neither fails nor succeeds.
-            self.failures = if !well { self.failures + 1 } else if self.case.cut.is_none() { 0 } else { self.failures };
+            self.failures = if !well {
+                self.failures + 1
+            } else if self.case.cut.is_none() {
+                0
+            } else {
+                self.failures
+            };
         }
         let Some(soonest) = self.after.soonest() else {
             self.excuse = None;
@@ -507,22 +522,23 @@ impl Watch {
 
     fn rows_are_explained(&mut self, kind: Kind, now: i64) -> Verdict {
         if self.events.contains(&Event::DeletedAll) {
-            self.claimed = self.after.pending.values().find(|row| row.running).cloned();
+            self.claimed = self.after.pending.values().filter(|row| row.running).cloned().collect();
             return Ok(());
         }
         if let Some(key) = self.after.pending.keys().find(|key| !is_known(key)) {
-            return Err(format!("doubled: {key:?} is beside what has a name: {:?}", self.after.pending.keys()));
+            return Err(format!(
+                "doubled: {key:?} is beside what has a name: {:?}",
+                self.after.pending.keys()
+            ));
         }
         self.dead_letters_are_explained(kind)?;
         let (before, after) = (&self.before.pending, &self.after.pending);
         let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-        let mut claimed = None;
+        let mut claimed = Vec::new();
         for key in keys {
             let (old, new) = (before.get(key), after.get(key));
             if self.events.iter().any(|event| event.writes(key)) {
-                if let Some(new) = new.filter(|new| new.running && old != Some(new)) {
-                    claimed = Some(new.clone());
-                }
+                claimed.extend(new.filter(|new| new.running && kind == Kind::Alarm).cloned());
                 if old.is_some_and(|row| row.attempt > 0) {
                     self.put_again.insert(key.clone());
                 }
@@ -535,7 +551,11 @@ impl Watch {
                 (None, Some(new)) => return Err(format!("new: {key:?} comes from nowhere: {new:?}")),
                 (Some(old), None) => self.may_go(key, old)?,
                 (Some(old), Some(new)) if old == new => {
-                    if old.running && self.ended(&old.name) == Some(true) && !self.faulty && self.is_claimed(old) {
+                    if old.running
+                        && self.ended(&old.name) == Some(true)
+                        && !self.faulty
+                        && self.is_claimed(old)
+                    {
                         return Err(format!("again: {key:?} succeeded and is still there: {new:?}"));
                     }
                 }
@@ -545,18 +565,20 @@ impl Watch {
                     }
                     self.may_become(key, old, new, now)?;
                     if new.running {
-                        claimed = Some(new.clone());
+                        claimed.push(new.clone());
                     }
                 }
                 (None, None) => {}
             }
         }
-        self.claimed = claimed.or_else(|| self.claimed.take());
+        if !claimed.is_empty() {
+            self.claimed = claimed;
+        }
         self.puts_are_there(now)
     }
 
     fn is_claimed(&self, row: &Row) -> bool {
-        self.claimed.as_ref() == Some(row)
+        self.claimed.contains(row)
     }
 
     /// Whether a job of that name ended in this turn, and whether well.
@@ -587,17 +609,26 @@ impl Watch {
             && if old.due < old.tick { new.tick >= old.tick } else { old.recurs() && new.tick > old.tick };
         // Put anew in a run that failed: the attempts go on.
         let again = ended == Some(false)
-            && self.claimed.as_ref().is_some_and(|row| row.name == old.name && new.attempt == row.attempt + 1);
+            && self.claimed.iter().any(|row| row.name == old.name && new.attempt == row.attempt + 1);
         let is_claim = new.running
             && old.due <= now
             && (new.attempt == old.attempt + 1 || again)
             && new.due == if new.tick <= now { old.due.max(new.tick) } else { old.due }
             && new.tick >= old.tick;
-        let is_retry = !new.running && new.attempt == old.attempt && new.tick == old.tick && (new.due > now || old.due < old.tick && new.due == old.tick);
+        let is_retry = !new.running
+            && new.attempt == old.attempt
+            && new.tick == old.tick
+            && (new.due > now || old.due < old.tick && new.due == old.tick);
+        // Its next time has come meanwhile.
+        let goes_on_at_once = new.running
+            && new.attempt == old.attempt + 1
+            && old.due < old.tick
+            && new.due == old.tick
+            && new.tick == old.tick;
         let may = match (old.running, ended) {
             (true, Some(true)) => goes_on,
             (true, _) if dead => goes_on,
-            (true, _) => is_retry && old.attempt < old.runs(),
+            (true, _) => (is_retry || goes_on_at_once) && old.attempt < old.runs(),
             (false, None) => is_claim || (goes_on && new.tick > old.tick),
             // Put anew in its run.
             (false, Some(true)) => is_claim,
@@ -619,11 +650,12 @@ impl Watch {
         }
         for (id, (name, attempts)) in after.iter().filter(|(id, _)| !before.contains_key(id)) {
             let row = self.before.pending.values().find(|row| row.name == *name && row.running);
-            let claimed = self.claimed.as_ref().filter(|row| row.name == *name);
+            let claimed = self.claimed.iter().find(|row| row.name == *name);
             let Some(row) = claimed.or(row).filter(|_| kind == Kind::Alarm) else {
                 return Err(format!("dead: the dead letter {id} of {name:?} comes from nowhere"));
             };
-            let for_good = |event: &Event| matches!(event, Event::Ended { name: of, for_good: true, .. } if of == name);
+            let for_good =
+                |event: &Event| matches!(event, Event::Ended { name: of, for_good: true, .. } if of == name);
             if self.ended(name) == Some(true) {
                 return Err(format!("dead: a dead letter of {name:?}, which succeeded"));
             }
