@@ -327,7 +327,7 @@ impl Case {
                 for step in 0..script.len() {
                     with(&|case| {
                         if let Op::Call(script) = &mut case.ops[at] {
-                            drop(script.remove(step));
+                            script.remove(step);
                         }
                     });
                 }
@@ -339,7 +339,9 @@ impl Case {
             with(&|case| case.behaviours[at].missed = Missed::Once);
             with(&|case| case.behaviours[at].runs = 3);
             for step in 0..behaviour.script.len() {
-                with(&|case| drop(case.behaviours[at].script.remove(step)));
+                with(&|case| {
+                    case.behaviours[at].script.remove(step);
+                });
             }
         }
         all

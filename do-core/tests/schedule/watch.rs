@@ -474,7 +474,8 @@ impl Watch {
         };
         self.running = self.running.filter(|_| run.is_none());
         self.excuse = self.excuse.filter(|excuse| *excuse != Excuse::Declared);
-        if !std::mem::replace(&mut self.attended, true) && self.faulty || run.is_some() && self.faulty {
+        let was_attended = std::mem::replace(&mut self.attended, true);
+        if self.faulty && (run.is_some() || !was_attended) {
             self.excuse = Some(Excuse::Fault { instance: self.instance });
         }
         let well = ended != Some(false) || kind != Kind::Alarm;
