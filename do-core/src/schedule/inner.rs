@@ -208,10 +208,13 @@ impl<S: ObjectState> Inner<S> {
     }
 }
 
+/// What a `set` of the raw slot gave.
+type Setting = Pin<Box<dyn Future<Output = Result<(), Error>>>>;
+
 /// The raw slot is being set. If this is dropped, its failure is seen all the same: the rows say that it is set.
 pub(super) struct Armed<S: ObjectState> {
     inner: Rc<Inner<S>>,
-    set: Option<Pin<Box<dyn Future<Output = Result<(), Error>>>>>,
+    set: Option<Setting>,
 }
 
 impl<S: ObjectState> Future for Armed<S> {

@@ -129,6 +129,8 @@ pub(crate) struct Case {
     pub(crate) slots: [u8; SLOTS.len()],
     pub(crate) per_wake: u32,
     pub(crate) history: u32,
+    /// After so many seconds without work the object leaves memory.
+    pub(crate) idle: u64,
     /// The handler drops a run that takes so long, in ms.
     pub(crate) cut: Option<u16>,
     pub(crate) ops: Vec<Op>,
@@ -273,6 +275,7 @@ impl Case {
             slots: [0, 1],
             per_wake: 64,
             history: 2,
+            idle: 10,
             cut: None,
             ops,
         }
@@ -291,8 +294,9 @@ impl Case {
             slots: [rng.u8(..3), rng.u8(..3)],
             per_wake: one_of(rng, &[1, 2, 64]),
             history: one_of(rng, &[0, 2]),
+            idle: one_of(rng, &[10, 3_600, 3_600]),
             cut: one_of(rng, &[None, None, None, Some(0), Some(2_000)]),
-            ops: (0..rng.usize(6..20)).map(|_| op(rng, weather)).collect(),
+            ops: (0..rng.usize(4..14)).map(|_| op(rng, weather)).collect(),
         }
     }
 
@@ -317,12 +321,13 @@ impl Case {
         with(&|case| case.cut = None);
         with(&|case| case.per_wake = 64);
         with(&|case| case.history = 0);
+        with(&|case| case.idle = 3_600);
         for (at, op) in self.ops.iter().enumerate() {
             if let Op::Call(script) = op {
                 for step in 0..script.len() {
                     with(&|case| {
                         if let Op::Call(script) = &mut case.ops[at] {
-                            drop(script.remove(step));
+                            script.remove(step);
                         }
                     });
                 }
@@ -334,7 +339,9 @@ impl Case {
             with(&|case| case.behaviours[at].missed = Missed::Once);
             with(&|case| case.behaviours[at].runs = 3);
             for step in 0..behaviour.script.len() {
-                with(&|case| drop(case.behaviours[at].script.remove(step)));
+                with(&|case| {
+                    case.behaviours[at].script.remove(step);
+                });
             }
         }
         all

@@ -38,7 +38,7 @@ fn kind(complaint: &str) -> &str {
 fn report<const FLAW: u8>(case: Case, complaint: &str) -> String {
     let fails =
         |case: &Case| play::complaint::<FLAW>(case).is_some_and(|found| kind(&found) == kind(complaint));
-    let case = case.shrunk(400, fails);
+    let case = case.shrunk(400, fails); // some seconds
     let (complaint, history) = play::told::<FLAW>(&case);
     format!("{}\n{case:#?}\n{history}", complaint.unwrap_or_default())
 }
@@ -57,7 +57,7 @@ fn whatever_happens_what_is_pending_is_armed_and_nothing_is_lost() {
         return try_seed(seed);
     }
     let cases = cases();
-    let threads = if cases > CASES { thread::available_parallelism().map_or(1, usize::from) } else { 1 };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
         for first in 0..threads as u64 {
             scope.spawn(move || (first..cases).step_by(threads).for_each(try_seed));
@@ -109,28 +109,4 @@ fn jobs_that_are_lost_after_the_last_attempt_are_caught() {
 #[test]
 fn alarms_in_the_past_that_never_fire_are_caught() {
     is_caught::<{ flaw::PAST_IS_NEVER }>(100, &["armed"]);
-}
-
-#[test]
-fn survey() {
-    let Some(from) = env::var("SURVEY").ok().and_then(|text| text.parse::<u64>().ok()) else { return };
-    let mut kinds = std::collections::BTreeMap::<String, (u32, String)>::new();
-    let mut all = 0;
-    for seed in from..from + cases() {
-        let played = play::play::<{ flaw::NONE }>(&Case::random(seed), None, false);
-        all += played.steps;
-        if played.steps > 4_000 {
-            eprintln!("{seed}: {}", played.steps);
-        }
-        if let Some(complaint) = played.complaint {
-            kinds
-                .entry(kind(&complaint).to_owned())
-                .or_insert_with(|| (0, format!("{seed} {complaint}")))
-                .0 += 1;
-        }
-    }
-    eprintln!("{all} steps");
-    for (kind, (count, first)) in kinds {
-        eprintln!("{kind} {count} {}", first.chars().take(600).collect::<String>());
-    }
 }

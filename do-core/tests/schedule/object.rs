@@ -182,6 +182,7 @@ impl<S: ObjectState, const FLAW: u8> Planner<S, FLAW> {
             }
             Step::DeleteAll => {
                 watch::saw(Event::DeletedAll);
+                watch::writes();
                 self.state.delete_all()?;
             }
         }

@@ -39,7 +39,7 @@ impl<S: ObjectState> Watched<S> {
     pub(crate) fn turn_ended(&self, kind: Kind, ended: Option<bool>) {
         let armed = self.raw.alarms().get().now_or_never().unwrap().unwrap();
         let now = self.raw.now().as_millis();
-        let rows = Rows::read(self.raw.sql());
+        let rows = watch::may_have_written().then(|| Rows::read(self.raw.sql()));
         watch::turn_ended(self.instance, kind, ended, rows, armed.map(Timestamp::as_millis), now);
     }
 
@@ -168,6 +168,9 @@ impl<Q: SqlStorage> SqlStorage for WatchedSql<Q> {
     fn exec(&self, sql: &str, params: impl Params) -> Result<Found, Error> {
         if watch::statement_fails() {
             return Err(Error::new(ErrorKind::Platform, "this statement was to fail"));
+        }
+        if !sql.starts_with("SELECT") {
+            watch::writes();
         }
         self.0.exec(sql, params)
     }

@@ -75,6 +75,8 @@ pub(crate) enum Excuse {
     Fault { instance: u32 },
     /// The object took the alarm away.
     Touched,
+    /// The constructor wrote them, and no event has followed.
+    Declared,
     /// The platform gave the alarm up after many runs that were cut off.
     Dropped,
 }
@@ -104,10 +106,13 @@ struct Watch {
     events: Vec<Event>,
     /// A statement or the setting of the alarm failed in this turn.
     faulty: bool,
+    /// The rows may have changed in this turn.
+    wrote: bool,
     /// Statements until one fails.
     countdown: Option<u8>,
     running: Option<Running>,
-    claimed: Option<Row>,
+    /// What may be run next, or runs: more than one only where a row looks the same before and after.
+    claimed: Vec<Row>,
     /// Put again while they waited for a retry: the attempts that were made still count.
     put_again: BTreeSet<String>,
     /// An event or a run of this instance has begun, so that the schedule may look.
@@ -134,6 +139,7 @@ impl Default for Case {
             slots: [0; super::case::SLOTS.len()],
             per_wake: 64,
             history: 0,
+            idle: 10,
             cut: None,
             ops: Vec::new(),
         }
@@ -196,9 +202,9 @@ pub(crate) fn heal() {
 pub(crate) fn needs_an_event() -> bool {
     with(|watch| match watch.excuse {
         _ if watch.before != watch.after => true,
+        None => watch.excuse_before.is_some() && watch.gone == watch.instance,
         Some(Excuse::Fault { instance }) => instance != watch.instance || watch.gone == instance,
-        Some(Excuse::Touched | Excuse::Dropped) => true,
-        None => false,
+        Some(Excuse::Touched | Excuse::Dropped | Excuse::Declared) => true,
     })
 }
 
@@ -282,6 +288,15 @@ pub(crate) fn statement_fails() -> bool {
     })
 }
 
+/// Something was written, or undone.
+pub(crate) fn writes() {
+    with(|watch| watch.wrote = true);
+}
+
+pub(crate) fn may_have_written() -> bool {
+    with(|watch| watch.wrote)
+}
+
 pub(crate) fn fail(what: Failing) {
     if let Some((kit, stub)) = with(|watch| watch.world.clone()) {
         kit.fail_next(&stub, what);
@@ -345,9 +360,10 @@ pub(crate) fn constructs(rows: Rows) -> u32 {
             watch.excuse = Some(Excuse::Dropped);
         }
         watch.excuse = watch.excuse.or(watch.excuse_before);
+        watch.wrote = false;
         watch.before.clone_from(&rows);
         watch.after = rows;
-        watch.claimed = None;
+        watch.claimed.clear();
         watch.attended = false;
         watch.failures = 0;
         watch.events.clear();
@@ -374,17 +390,19 @@ pub(crate) fn run_begins(retry: u32) {
 pub(crate) fn job_begins(name: &str, scheduled: i64, attempt: u32, now: i64) {
     with(|watch| {
         watch.say(|| format!("  job {name} for {scheduled} begins, attempt {attempt}"));
-        match watch.claimed.take() {
-            Some(row) if row.name == name && row.attempt == attempt && row.scheduled() == scheduled => {
+        let is_it = |row: &Row| row.name == name && row.attempt == attempt && row.scheduled() == scheduled;
+        let claimed = std::mem::take(&mut watch.claimed);
+        match claimed.iter().find(|row| is_it(row)).cloned() {
+            Some(row) => {
                 if scheduled > now {
                     watch.complain(format!("early: the job {name} for {scheduled} runs, at {now}"));
                 }
                 if attempt > row.runs() && !watch.put_again.contains(name) {
                     watch.complain(format!("again: the job {name} runs for the {attempt}th time: {row:?}"));
                 }
-                watch.claimed = Some(row);
+                watch.claimed = vec![row];
             }
-            claimed => watch.complain(format!(
+            None => watch.complain(format!(
                 "unclaimed: the job {name} for {scheduled} runs, attempt {attempt}, but {claimed:?} is claimed"
             )),
         }
@@ -395,7 +413,7 @@ pub(crate) fn turn_ended(
     instance: u32,
     kind: Kind,
     ended: Option<bool>,
-    rows: Rows,
+    rows: Option<Rows>,
     armed: Option<i64>,
     now: i64,
 ) {
@@ -405,6 +423,8 @@ pub(crate) fn turn_ended(
             return watch.complain(format!("instance: a turn of {instance} after one of {}", watch.instance));
         }
         watch.now = watch.now.max(now);
+        watch.wrote = false;
+        let rows = rows.unwrap_or_else(|| watch.after.clone());
         watch.before = std::mem::replace(&mut watch.after, rows);
         watch.armed = armed;
         watch.excuse_before = watch.excuse;
@@ -441,6 +461,10 @@ impl Watch {
     /// Rows pending, then the raw alarm is armed at or before the soonest.
     fn is_armed(&mut self, kind: Kind, ended: Option<bool>, armed: Option<i64>) -> Verdict {
         if kind == Kind::Constructor {
+            let soonest = self.after.soonest();
+            if soonest.is_some_and(|soonest| armed.is_none_or(|at| at > soonest.max(self.now + 1))) {
+                self.excuse.get_or_insert(Excuse::Declared);
+            }
             return Ok(());
         }
         let run = match (kind, ended, self.running) {
@@ -449,7 +473,9 @@ impl Watch {
             _ => None,
         };
         self.running = self.running.filter(|_| run.is_none());
-        if !std::mem::replace(&mut self.attended, true) && self.faulty || run.is_some() && self.faulty {
+        self.excuse = self.excuse.filter(|excuse| *excuse != Excuse::Declared);
+        let was_attended = std::mem::replace(&mut self.attended, true);
+        if self.faulty && (run.is_some() || !was_attended) {
             self.excuse = Some(Excuse::Fault { instance: self.instance });
         }
         let well = ended != Some(false) || kind != Kind::Alarm;
@@ -497,7 +523,7 @@ impl Watch {
 
     fn rows_are_explained(&mut self, kind: Kind, now: i64) -> Verdict {
         if self.events.contains(&Event::DeletedAll) {
-            self.claimed = self.after.pending.values().find(|row| row.running).cloned();
+            self.claimed = self.after.pending.values().filter(|row| row.running).cloned().collect();
             return Ok(());
         }
         if let Some(key) = self.after.pending.keys().find(|key| !is_known(key)) {
@@ -509,13 +535,11 @@ impl Watch {
         self.dead_letters_are_explained(kind)?;
         let (before, after) = (&self.before.pending, &self.after.pending);
         let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-        let mut claimed = None;
+        let mut claimed = Vec::new();
         for key in keys {
             let (old, new) = (before.get(key), after.get(key));
             if self.events.iter().any(|event| event.writes(key)) {
-                if let Some(new) = new.filter(|new| new.running && old != Some(new)) {
-                    claimed = Some(new.clone());
-                }
+                claimed.extend(new.filter(|new| new.running && kind == Kind::Alarm).cloned());
                 if old.is_some_and(|row| row.attempt > 0) {
                     self.put_again.insert(key.clone());
                 }
@@ -542,18 +566,20 @@ impl Watch {
                     }
                     self.may_become(key, old, new, now)?;
                     if new.running {
-                        claimed = Some(new.clone());
+                        claimed.push(new.clone());
                     }
                 }
                 (None, None) => {}
             }
         }
-        self.claimed = claimed.or_else(|| self.claimed.take());
+        if !claimed.is_empty() {
+            self.claimed = claimed;
+        }
         self.puts_are_there(now)
     }
 
     fn is_claimed(&self, row: &Row) -> bool {
-        self.claimed.as_ref() == Some(row)
+        self.claimed.contains(row)
     }
 
     /// Whether a job of that name ended in this turn, and whether well.
@@ -584,10 +610,7 @@ impl Watch {
             && if old.due < old.tick { new.tick >= old.tick } else { old.recurs() && new.tick > old.tick };
         // Put anew in a run that failed: the attempts go on.
         let again = ended == Some(false)
-            && self
-                .claimed
-                .as_ref()
-                .is_some_and(|row| row.name == old.name && new.attempt == row.attempt + 1);
+            && self.claimed.iter().any(|row| row.name == old.name && new.attempt == row.attempt + 1);
         let is_claim = new.running
             && old.due <= now
             && (new.attempt == old.attempt + 1 || again)
@@ -597,10 +620,16 @@ impl Watch {
             && new.attempt == old.attempt
             && new.tick == old.tick
             && (new.due > now || old.due < old.tick && new.due == old.tick);
+        // Its next time has come meanwhile.
+        let goes_on_at_once = new.running
+            && new.attempt == old.attempt + 1
+            && old.due < old.tick
+            && new.due == old.tick
+            && new.tick == old.tick;
         let may = match (old.running, ended) {
             (true, Some(true)) => goes_on,
             (true, _) if dead => goes_on,
-            (true, _) => is_retry && old.attempt < old.runs(),
+            (true, _) => (is_retry || goes_on_at_once) && old.attempt < old.runs(),
             (false, None) => is_claim || (goes_on && new.tick > old.tick),
             // Put anew in its run.
             (false, Some(true)) => is_claim,
@@ -622,7 +651,7 @@ impl Watch {
         }
         for (id, (name, attempts)) in after.iter().filter(|(id, _)| !before.contains_key(id)) {
             let row = self.before.pending.values().find(|row| row.name == *name && row.running);
-            let claimed = self.claimed.as_ref().filter(|row| row.name == *name);
+            let claimed = self.claimed.iter().find(|row| row.name == *name);
             let Some(row) = claimed.or(row).filter(|_| kind == Kind::Alarm) else {
                 return Err(format!("dead: the dead letter {id} of {name:?} comes from nowhere"));
             };
