@@ -4,7 +4,6 @@
 use std::{
     cell::{Cell, RefCell},
     collections::VecDeque,
-    fmt,
 };
 
 type Work = Box<dyn FnOnce()>;
@@ -12,57 +11,39 @@ type Work = Box<dyn FnOnce()>;
 /// Owned by what owns the instance; the state has a weak reference.
 #[derive(Default)]
 pub(crate) struct FirstEvent {
-    phase: Cell<Phase>,
+    came: Cell<bool>,
     waiting: RefCell<VecDeque<Work>>,
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Phase {
-    #[default]
-    Awaited,
-    Came,
-    /// The instance goes.
-    #[cfg(not(target_arch = "wasm32"))]
-    Over,
 }
 
 impl FirstEvent {
     /// Calls `work` when the event comes, or now if it came.
     pub(crate) fn call(&self, work: impl FnOnce() + 'static) {
-        match self.phase.get() {
-            Phase::Awaited => self.waiting.borrow_mut().push_back(Box::new(work)),
-            Phase::Came => work(),
-            #[cfg(not(target_arch = "wasm32"))]
-            Phase::Over => {}
+        if self.came.get() {
+            work();
+        } else {
+            self.waiting.borrow_mut().push_back(Box::new(work));
         }
     }
 
     /// The handler of an event that is not the alarm's is about to begin. Runs code of the application.
     pub(crate) fn comes(&self) {
-        if self.phase.get() != Phase::Awaited {
+        if self.came.get() {
             return;
         }
         while let Some(work) = self.next() {
             work();
         }
-        self.phase.set(Phase::Came); // the last: what the work asks for in its turn comes behind what waits already
+        self.came.set(true); // the last: what the work asks for in its turn comes behind what waits already
     }
 
     fn next(&self) -> Option<Work> {
         self.waiting.borrow_mut().pop_front()
     }
 
-    /// What is left, to be dropped with the instance: nothing is called from here on.
+    /// What waits in vain, to be dropped piece by piece.
     #[cfg(not(target_arch = "wasm32"))]
-    pub(crate) fn end(&self) -> VecDeque<Work> {
-        self.phase.set(Phase::Over);
+    pub(crate) fn take(&self) -> VecDeque<Work> {
         self.waiting.take()
-    }
-}
-
-impl fmt::Debug for FirstEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("FirstEvent")
     }
 }
 
@@ -81,7 +62,7 @@ mod tests {
         let (first, log) = (FirstEvent::default(), Rc::default());
         first.call(noting(&log, 1));
         first.call(noting(&log, 2));
-        assert_eq!(*log.borrow(), []);
+        assert!(log.borrow().is_empty());
         first.comes();
         assert_eq!(*log.borrow(), [1, 2]);
         first.comes();
@@ -100,13 +81,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_called_or_kept_after_the_end() {
+    fn what_was_taken_is_not_called() {
         let (first, log) = (FirstEvent::default(), Rc::default());
         first.call(noting(&log, 1));
-        assert_eq!(first.end().len(), 1);
-        first.call(noting(&log, 2));
+        assert_eq!(first.take().len(), 1);
         first.comes();
-        assert_eq!(*log.borrow(), []);
+        assert!(log.borrow().is_empty());
         assert_eq!(Rc::strong_count(&log), 1);
     }
 }

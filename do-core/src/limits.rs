@@ -58,7 +58,8 @@ pub const ALARM_BACKOFF: Duration = Duration::from_secs(2);
 /// Longest delay between retries of an alarm (rule E8).
 pub const ALARM_BACKOFF_CAP: Duration = Duration::from_secs(1_024);
 
-/// Largest time an alarm takes, in ms since the epoch: the end of the year 2189 (rule E1).
+/// Largest time an alarm takes, in ms since the epoch: what the platform calls the year 2189, which is two days more
+/// (rule E1).
 pub const ALARM_MAX_MS: i64 = 6_942_758_399_999;
 
 /// Largest integer that SQL takes and gives exactly on every host (rule F3).

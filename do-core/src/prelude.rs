@@ -1,10 +1,10 @@
 //! `use do_core::prelude::*;` is all that a file with an object needs.
 
 pub use crate::{
-    Accept, AlarmInfo, AlarmScheduler, AutoResponse, Body, Close, CloseCode, CloseFrame, DurableObject, Env,
-    EnvOf, Error, ErrorKind, Failure, Message, Namespace, ObjectName, ObjectState, Request, Response, Socket,
-    SocketOf, SocketRegistry, SqlExt, SqlStorage, Stub, StubOf, Tag, Timestamp, Upgrade, object_name, reply,
-    tag,
+    Accept, Alarm, AlarmInfo, AlarmScheduler, AutoResponse, Body, Close, CloseCode, CloseFrame,
+    DurableObject, Env, EnvOf, Error, ErrorKind, Failure, Job, Message, Namespace, ObjectName, ObjectState,
+    Plan, Request, Response, Schedule, Slot, Socket, SocketOf, SocketRegistry, SqlExt, SqlStorage, Stub,
+    StubOf, Tag, Timestamp, Upgrade, object_name, reply, tag,
 };
 pub use http::{Method, StatusCode};
 pub use std::time::Duration;

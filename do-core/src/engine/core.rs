@@ -468,7 +468,10 @@ impl Core {
     }
 
     pub(crate) fn at_first_event(&self, work: impl FnOnce() + 'static) {
-        if let Some(first) = self.first_event.upgrade() {
+        // What a destructor of a lost instance asks for is dropped.
+        if !self.dead.get()
+            && let Some(first) = self.first_event.upgrade()
+        {
             first.call(work);
         }
     }

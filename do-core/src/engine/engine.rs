@@ -12,7 +12,7 @@ use super::{
     sockets::SocketTable,
     turn::cut_off,
 };
-use crate::{Close, CloseFrame, Error, ErrorKind, Message, ObjectName, Request, Timestamp, limits};
+use crate::{Close, CloseFrame, Error, ErrorKind, Message, ObjectId, ObjectName, Request, Timestamp, limits};
 use slab::Slab;
 use std::{
     collections::{BTreeSet, HashMap, VecDeque},
@@ -48,9 +48,10 @@ pub(crate) struct Ports {
 impl Drop for Engine {
     fn drop(&mut self) {
         for live in self.places.drain().filter_map(|place| place.live) {
+            live.core.die();
             cut_off(live.tasks);
             cut_off(live.waiting_gates);
-            cut_off(live.first_event.end());
+            cut_off(live.first_event.take());
             cut_off([live.instance]);
         }
     }
@@ -318,6 +319,13 @@ impl Engine {
     pub(crate) fn why_awake(&self, key: &ObjectKey) -> Option<Vec<&'static str>> {
         let place = self.by_key.get(key).and_then(|index| self.places.get(*index as usize))?;
         place.live.as_ref().map(|_| place.why_awake())
+    }
+
+    /// The objects of a class that are in memory, and why each of them is.
+    pub(crate) fn awake_of(&self, class: u16) -> Vec<(ObjectId, Vec<&'static str>)> {
+        let places = self.awake.iter().filter_map(|(_, index)| self.places.get(*index as usize));
+        let of_class = places.filter(|place| place.key.class == class);
+        of_class.map(|place| (place.id(), place.why_awake())).collect()
     }
 
     pub(super) fn place(&mut self, index: u32) -> Option<&mut Place> {

@@ -66,7 +66,7 @@ impl Engine {
                 core.die();
                 storage.rollback();
                 cut_off(core.spawned.take());
-                cut_off(first_event.end());
+                cut_off(first_event.take());
                 return Err(error);
             }
         };
@@ -168,7 +168,7 @@ impl Engine {
         cut_off(remains);
         cut_off(live.waiting_gates);
         cut_off(live.core.spawned.take());
-        cut_off(live.first_event.end());
+        cut_off(live.first_event.take());
         cut_off([live.instance]); // the last: the handlers had shares of it
         self.drop_sockets(index);
         if alarm_ran {
@@ -270,7 +270,7 @@ impl Engine {
             self.awake.remove(&(place.last_active, index));
             self.shared.note(&live.core.id, format_args!("leaves memory"));
             live.core.die();
-            cut_off(live.first_event.end());
+            cut_off(live.first_event.take());
             cut_off([live.instance]);
         }
     }

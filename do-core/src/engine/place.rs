@@ -11,7 +11,7 @@ use super::{
     sockets::{SocketCell, SocketTable},
     timers::TimerId,
 };
-use crate::{Close, Error, ObjectName, Response, Timestamp, first_event::FirstEvent};
+use crate::{Close, Error, ObjectId, ObjectName, Response, Timestamp, first_event::FirstEvent};
 use std::{
     cell::RefCell,
     collections::{BTreeMap, VecDeque},
@@ -166,6 +166,11 @@ impl Place {
         if first && (name.is_some() || self.sockets.len() == 0) {
             self.name = name;
         }
+    }
+
+    /// Its id, with the name that its instance was reached by.
+    pub(super) fn id(&self) -> ObjectId {
+        ObjectId::from_parts(self.key.id, self.name.clone())
     }
 
     /// Why the object stays in memory (rule B3); empty when it is idle.

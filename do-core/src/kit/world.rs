@@ -334,6 +334,9 @@ impl World {
             Command::WhyAwake { key, answer } => {
                 let _ = answer.send(self.with_engine(|engine| engine.why_awake(&key)));
             }
+            Command::InMemory { class, answer } => {
+                let _ = answer.send(self.with_engine(|engine| engine.awake_of(class)));
+            }
             Command::Shutdown { .. } | Command::Stop => {} // of the threads of a host, which there are none of
         }
         true

@@ -6,6 +6,26 @@ use std::fmt;
 /// others.
 ///
 /// A pattern takes `impl Into<Alarm<S>>` and keeps one parameter. With the raw slot it must be alone in its object.
+///
+/// A pattern looks for its soonest deadline after each change and sets it, which costs nothing when it is the same:
+///
+/// ```
+/// use do_core::prelude::*;
+///
+/// struct Notes<S: ObjectState> { state: S, alarm: Alarm<S> }
+///
+/// impl<S: ObjectState> Notes<S> {
+///     fn new(state: &S, alarm: impl Into<Alarm<S>>) -> Self {
+///         Self { state: state.clone(), alarm: alarm.into() }
+///     }
+///     async fn arm(&self) -> Result<()> {
+///         match self.state.sql().scalar::<i64>("SELECT until FROM notes ORDER BY until LIMIT 1", ())? {
+///             Some(until) => Ok(self.alarm.set(Timestamp::from_millis(until)).await?),
+///             None => Ok(self.alarm.delete().await?),
+///         }
+///     }
+/// }
+/// ```
 pub enum Alarm<S: ObjectState> {
     /// The object's one slot.
     Raw(S::Alarms),

@@ -1,11 +1,11 @@
 use super::{
     Schedule,
-    pending::read_payload,
+    pending::{as_json, read_payload},
     plan::Terms,
     store::{Row, Store},
 };
 use crate::{Error, ErrorKind, ObjectState, SqlStorage, Timestamp};
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 
 /// How many dead letters an object keeps: the oldest makes room for the next one.
 pub const DEAD_LETTERS_KEPT: u32 = 1_000;
@@ -15,7 +15,7 @@ const ERROR_BYTES: usize = 1_024;
 /// A job, or one tick of a recurring one, that failed for the last time.
 ///
 /// [`Schedule::replay`] runs it again, [`Schedule::discard`] forgets it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct DeadLetter {
     /// For [`Schedule::replay`]; later ones have larger numbers.
@@ -30,6 +30,7 @@ pub struct DeadLetter {
     pub attempts: u32,
     /// The text of the last error.
     pub error: String,
+    #[serde(serialize_with = "as_json")]
     payload: Option<String>,
 }
 
@@ -102,10 +103,10 @@ impl<S: ObjectState> Schedule<S> {
     /// [`ErrorKind::Invalid`] when it recurs and a job of that name is there again; as [`put`](Self::put).
     pub async fn replay(&self, id: i64) -> Result<bool, Error> {
         let inner = &self.inner;
-        let set = inner.store.together(|| {
+        let (found, set) = inner.change(&|| {
             let sql = "SELECT name, tick, terms, payload FROM _schedule_dead WHERE id = ?";
             let rows = inner.store.query(sql, (id,))?;
-            let Some(letter) = rows.first() else { return Ok(None) };
+            let Some(letter) = rows.first() else { return Ok(false) };
             let (name, tick, terms) =
                 (letter.at::<String>(0)?, letter.at(1)?, letter.at::<Option<String>>(2)?);
             let recurs =
@@ -121,12 +122,9 @@ impl<S: ObjectState> Schedule<S> {
             let payload = letter.at(3)?;
             inner.store.insert(&Row { name, tick, terms, payload, ..Row::new(&key, inner.state.now()) })?;
             inner.store.query("DELETE FROM _schedule_dead WHERE id = ?", (id,))?;
-            inner.arm().map(Some)
+            Ok(true)
         })?;
-        match set {
-            None => Ok(false),
-            Some(set) => inner.armed(set).await.map(|()| true),
-        }
+        inner.armed(set).await.map(|()| found)
     }
 
     /// Forgets a dead letter. Whether it was there.

@@ -4,9 +4,10 @@ use super::{
     store::{Row, Store},
 };
 use crate::{Error, ObjectState, SqlStorage, Timestamp};
+use serde::Serialize;
 
 /// One run of a job that ended, from [`Schedule::history`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Run {
     /// Later ones have larger numbers.
@@ -28,7 +29,8 @@ pub struct Run {
 }
 
 /// What came of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Outcome {
     /// It succeeded.
@@ -74,7 +76,8 @@ impl<Q: SqlStorage> Store<Q> {
         if keep == 0 || row.terms.is_none() {
             return Ok(());
         }
-        self.write(
+        // Without its table everything was deleted in the run: so it stays.
+        self.query(
             "INSERT INTO _schedule_runs (name, tick, began, ended, attempt, outcome, error) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (row.name(), row.tick.min(row.due), began, ended, row.attempt, outcome.word(), error.map(cut)),
         )?;

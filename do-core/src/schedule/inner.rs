@@ -1,8 +1,8 @@
 //! What a schedule knows beside its tables, and the rule that it keeps with the raw slot: rows pending, then the raw
-//! alarm is armed at or before the soonest.
+//! alarm is set for the soonest or before.
 //!
-//! What the raw slot was set to is written down beside the rows, in the same commit, so that it holds over evictions,
-//! crashes and transactions that are rolled back, and no change needs to ask for it.
+//! The rule makes it unnecessary to know what the slot is set to: as long as it holds, a change must set the slot only
+//! when the soonest row becomes sooner by it. Row and alarm are one commit, and roll back as one (rule E13).
 
 use super::{Settings, Stats, store::Store};
 use crate::{AlarmScheduler, Error, ObjectState, Timestamp};
@@ -30,8 +30,12 @@ pub(super) struct Inner<S: ObjectState> {
     pub(super) settings: Settings,
     /// The constructor is over, so that the raw slot may be touched (rule E12).
     awake: Cell<bool>,
+    /// The rule may not hold: the constructor put rows, or the slot could not be set.
+    pub(super) doubt: Cell<bool>,
     /// The alarm runs: its end sets the raw slot (rule E10).
     pub(super) running: Cell<bool>,
+    /// In this run changes set the slot all the same.
+    pub(super) forsaken: Cell<bool>,
     repairing: Cell<bool>,
     /// Runs in a row that the storage made fail.
     pub(super) failures: Cell<u32>,
@@ -45,7 +49,9 @@ impl<S: ObjectState> Inner<S> {
             store: Store::new(state.sql().clone()),
             settings,
             awake: Cell::new(false),
+            doubt: Cell::new(false),
             running: Cell::new(false),
+            forsaken: Cell::new(false),
             repairing: Cell::new(false),
             failures: Cell::new(0),
             stats: Cell::default(),
@@ -60,29 +66,16 @@ impl<S: ObjectState> Inner<S> {
         self.awake.set(true);
     }
 
-    /// The first event that is not the alarm's: what an earlier instance left undone, and what the constructor put.
-    ///
-    /// What is known to be missing is set at once, in the event's own turn: a crash right behind it must not leave rows
-    /// without an alarm. What the raw slot really is, is asked for behind it.
+    /// The first event that is not the alarm's: what the constructor put, and what an earlier instance left undone.
     fn wake(self: &Rc<Self>) {
         self.is_awake();
-        if self.running.get() {
-            return; // its end looks at all of it
-        }
-        let set = match self.store.soonest() {
-            Ok((None, None)) => return,
-            Ok((Some(due), marked)) if !self.is_armed_for(marked, due) => {
-                self.set(self.raw_time(due)).map(Some)
-            }
-            known => known.map(|_| None),
-        };
+        // In the turn of the event, so that nothing is committed before it.
+        let set = if self.doubt.get() { self.arm(None) } else { Ok(None) };
         let inner = Rc::clone(self);
         self.state.wait_until(async move {
             let checked = async {
-                if let Some(set) = set? {
-                    set.await?;
-                }
-                inner.compare().await
+                inner.armed(set?).await?;
+                inner.check().await
             };
             if let Err(error) = checked.await {
                 inner.failed_to_arm(&error);
@@ -96,14 +89,9 @@ impl<S: ObjectState> Inner<S> {
         self.stats.set(stats);
     }
 
-    /// Sets the raw slot and writes that down.
-    pub(super) fn set(
-        &self,
-        at: Timestamp,
-    ) -> Result<impl Future<Output = Result<(), Error>> + use<S>, Error> {
-        self.store.mark(Some(at))?;
+    pub(super) fn set(&self, at: Timestamp) -> impl Future<Output = Result<(), Error>> + use<S> {
         self.count(|stats| stats.alarms_set += 1);
-        Ok(self.state.alarms().set(at))
+        self.state.alarms().set(at)
     }
 
     /// What the raw slot is to be set to for a deadline.
@@ -111,25 +99,48 @@ impl<S: ObjectState> Inner<S> {
         due.max(self.state.now() + SOON)
     }
 
-    fn is_armed_for(&self, armed: Option<Timestamp>, due: Timestamp) -> bool {
-        armed.is_some_and(|at| at <= self.raw_time(due) && at >= self.state.now() - LOST_AFTER)
+    /// Whether what was to come at that time did not, and nothing will.
+    fn is_lost(&self, at: Timestamp) -> bool {
+        at < self.state.now() - LOST_AFTER
     }
 
-    /// After a change: sets the raw slot if the soonest deadline is sooner than it. Never moves it later: a wake for
-    /// nothing costs less than a set for every change, and moves it then.
+    /// Changes rows, all of it or nothing, and sets the raw slot if that makes the soonest sooner. Never moves it later:
+    /// a wake for nothing costs less than a set for every change, and moves it then.
     ///
     /// Takes effect at the call; what is returned says whether the platform took it.
-    pub(super) fn arm(&self) -> Result<Option<impl Future<Output = Result<(), Error>> + use<S>>, Error> {
-        if self.running.get() || !self.awake.get() {
-            return Ok(None);
-        }
-        match self.store.soonest()? {
-            (Some(due), armed) if !self.is_armed_for(armed, due) => self.set(self.raw_time(due)).map(Some),
-            _ => Ok(None),
-        }
+    pub(super) fn change(
+        &self,
+        body: &dyn Fn() -> Result<bool, Error>, // not generic: what is returned would be so too
+    ) -> Result<(bool, Option<impl Future<Output = Result<(), Error>> + use<S>>), Error> {
+        self.store.together(|| {
+            let before = self.store.soonest()?;
+            let value = body()?;
+            Ok((value, self.arm(before)?))
+        })
     }
 
-    /// Waits for what [`arm`](Self::arm) gave; also when nobody waits for what this gives.
+    fn arm(
+        &self,
+        before: Option<Timestamp>,
+    ) -> Result<Option<impl Future<Output = Result<(), Error>> + use<S>>, Error> {
+        if self.running.get() {
+            // Without the row that runs the slot was emptied, as by `delete_all`: then this run does not come again if it
+            // is cut off, and nobody would set the slot (rules E10, E14).
+            self.forsaken.set(self.forsaken.get() || before.is_none());
+            if !self.forsaken.get() {
+                return Ok(None);
+            }
+        }
+        if !self.awake.get() {
+            self.doubt.set(true);
+            return Ok(None);
+        }
+        let Some(due) = self.store.soonest()? else { return Ok(None) };
+        let holds = before.is_some_and(|before| before <= due && !self.is_lost(before));
+        Ok((self.doubt.get() || !holds).then(|| self.set(self.raw_time(due))))
+    }
+
+    /// Waits for what [`change`](Self::change) gave; also when nobody waits for what this gives.
     pub(super) fn armed(
         self: &Rc<Self>,
         set: Option<impl Future<Output = Result<(), Error>> + 'static>,
@@ -137,12 +148,18 @@ impl<S: ObjectState> Inner<S> {
         Armed { inner: Rc::clone(self), set: set.map(|set| Box::pin(set) as _) }
     }
 
+    fn set_ended(self: &Rc<Self>, result: Result<(), Error>) -> Result<(), Error> {
+        match &result {
+            Ok(()) => self.doubt.set(false),
+            Err(error) => self.failed_to_arm(error),
+        }
+        result
+    }
+
     /// The rows are there and no alarm: tries it again and again, unless another change or event does before.
     pub(super) fn failed_to_arm(self: &Rc<Self>, error: &Error) {
         tracing::warn!(object = %self.state.id(), %error, "the alarm of the schedule could not be set");
-        if let Err(error) = self.store.mark(None) {
-            tracing::warn!(object = %self.state.id(), %error, "nor could that be written down");
-        }
+        self.doubt.set(true);
         if self.repairing.replace(true) {
             return;
         }
@@ -160,53 +177,34 @@ impl<S: ObjectState> Inner<S> {
 
     /// Compares with the raw slot itself. Whether something was wrong.
     pub(super) async fn check(&self) -> Result<bool, Error> {
-        if self.running.get() || !self.awake.get() {
+        if self.store.soonest()?.is_none() {
             return Ok(false);
         }
-        if self.store.soonest()? == (None, None) {
-            return Ok(false);
-        }
-        self.compare().await
-    }
-
-    async fn compare(&self) -> Result<bool, Error> {
         let armed = self.state.alarms().get().await?;
-        if self.running.get() {
+        if self.running.get() || !self.awake.get() {
             return Ok(false);
         }
-        // Read again: from here to the `set` or `delete` nothing is awaited.
-        let (soonest, marked) = self.store.soonest()?;
-        match soonest {
-            Some(due) if !self.is_armed_for(armed, due) => {
-                self.set(self.raw_time(due))?.await?;
-                return Ok(true);
-            }
-            Some(_) if armed != marked => self.store.mark(armed)?,
-            Some(_) => {}
-            None => self.disarm(armed).await?,
+        // Read again: from here to the `set` nothing is awaited.
+        let Some(due) = self.store.soonest()? else { return Ok(false) };
+        let wrong = armed.is_none_or(|armed| armed > self.raw_time(due) || self.is_lost(armed));
+        if wrong {
+            self.set(self.raw_time(due)).await?;
         }
-        Ok(false)
+        self.doubt.set(false);
+        Ok(wrong)
     }
 
-    /// Nothing is pending: then there is no alarm.
-    pub(super) async fn disarm(&self, armed: Option<Timestamp>) -> Result<(), Error> {
-        self.store.mark(None)?;
-        if armed.is_some() {
-            self.count(|stats| stats.alarms_deleted += 1);
-            self.state.alarms().delete().await?;
-        }
-        Ok(())
-    }
-
-    /// After something was taken away.
+    /// Something was taken away: when nothing is pending any more there is no alarm.
     pub(super) async fn disarm_if_empty(&self) -> Result<(), Error> {
-        if self.running.get() || !self.awake.get() {
+        if self.running.get() || !self.awake.get() || self.store.soonest()?.is_some() {
             return Ok(());
         }
-        match self.store.soonest()? {
-            (None, Some(marked)) => self.disarm(Some(marked)).await,
-            _ => Ok(()),
-        }
+        self.disarm().await
+    }
+
+    pub(super) async fn disarm(&self) -> Result<(), Error> {
+        self.count(|stats| stats.alarms_deleted += 1);
+        self.state.alarms().delete().await
     }
 }
 
@@ -226,7 +224,7 @@ impl<S: ObjectState> Future for Armed<S> {
         let Some(set) = &mut self.set else { return Poll::Ready(Ok(())) };
         let result = ready!(set.as_mut().poll(cx));
         self.set = None;
-        Poll::Ready(result.inspect_err(|error| self.inner.failed_to_arm(error)))
+        Poll::Ready(self.inner.set_ended(result))
     }
 }
 
@@ -234,11 +232,7 @@ impl<S: ObjectState> Drop for Armed<S> {
     fn drop(&mut self) {
         if let Some(set) = self.set.take() {
             let inner = Rc::clone(&self.inner);
-            self.inner.state.wait_until(async move {
-                if let Err(error) = set.await {
-                    inner.failed_to_arm(&error);
-                }
-            });
+            self.inner.state.wait_until(async move { drop(inner.set_ended(set.await)) });
         }
     }
 }

@@ -67,15 +67,15 @@
 //!
 //! | | rows written, alarm sets included |
 //! |---|---|
-//! | a deadline that becomes the soonest | 2 for the row, 2 for the alarm |
+//! | a deadline that becomes the soonest | 2 for the row, 1 for the alarm |
 //! | another deadline | 2 |
 //! | the same deadline | 0 |
 //! | a run of what runs once | 1 before, 2 after |
 //! | a run of what recurs | 1 before, 2 after |
-//! | the end of a wake | 2, or 1 if nothing is left |
+//! | the end of a wake | 1, or 0 if nothing is left |
 //! | history of a job | 1, and 1 when one is forgotten for it |
 //!
-//! Slots have no history. An instance's first event reads up to four rows.
+//! Slots have no history. An instance's first event reads up to two rows.
 //!
 //! # Limits
 //! Names have [`NAME_BYTES`], payloads [`PAYLOAD_BYTES`]; [`DEAD_LETTERS_KEPT`] dead letters and [`KEYS_KEPT`] idempotency

@@ -1,9 +1,9 @@
 use super::{plan::Terms, store::Row};
 use crate::{Error, ErrorKind, Timestamp};
-use serde::de::DeserializeOwned;
+use serde::{Serialize, Serializer, de::DeserializeOwned};
 
 /// What is pending, from [`Schedule::pending`](super::Schedule::pending).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Pending {
     /// What [`Schedule::cancel`](super::Schedule::cancel) takes: the name, but of a dead letter that is replayed.
@@ -22,6 +22,7 @@ pub struct Pending {
     pub recurs: bool,
     /// Whether it is a [`Slot`](super::Slot).
     pub is_slot: bool,
+    #[serde(serialize_with = "as_json")]
     payload: Option<String>,
 }
 
@@ -55,4 +56,9 @@ pub(super) fn read_payload<T: DeserializeOwned>(name: &str, payload: Option<&str
     serde_json::from_str(payload.unwrap_or("null")).map_err(|error| {
         Error::new(ErrorKind::Invalid, format!("the payload of {name:?} is not of that type: {error}"))
     })
+}
+
+/// For what is shown to people: the payload as it was given.
+pub(super) fn as_json<S: Serializer>(payload: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    read_payload::<serde_json::Value>("", payload.as_deref()).unwrap_or_default().serialize(serializer)
 }

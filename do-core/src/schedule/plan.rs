@@ -88,6 +88,8 @@ pub(super) struct Terms {
     /// In ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) limit: Option<u64>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) quiet: bool,
 }
 
 impl Terms {
@@ -130,12 +132,19 @@ impl Plan {
         Ok(Self::new(When::Every { every: interval, anchor: None }))
     }
 
-    /// At the times of a cron expression in a time zone of the IANA database, which is the same on every host:
-    /// `Plan::cron("0 9 * * 1-5", "Europe/Zurich")`. Five fields from the minute to the day of the week, or six that
-    /// begin with the second.
+    /// Where the clock on the wall of a time zone shows what a cron expression says:
+    /// `Plan::cron("0 9 * * MON-FRI", "Europe/Zurich")`. Five fields from the minute to the day of the week, or six that
+    /// begin with the second, or a nickname like `@daily`; zones by their IANA names, from a database in the binary that is
+    /// the same on every host.
     ///
-    /// Where clocks are put forward, a fixed time that does not exist comes right behind the gap; where they are put
-    /// back, a fixed time comes once and a recurring one in both hours.
+    /// Where the clock is changed:
+    /// - A fixed time, without `*` in hour, minute and second, that the clock skips comes once, at the end of the gap:
+    ///   02:30 in Zurich comes at 03:00 on that day. One that the clock shows twice comes the first time.
+    /// - An expression with `*` or `*/n` in one of the three follows the clock: what is skipped does not come, what is
+    ///   shown twice comes twice.
+    /// - Several fixed times in one gap are one.
+    ///
+    /// Of day of month and day of week one is enough, unless one of them is `*`; `+MON` demands both.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`], naming what is wrong: an expression that is none or never comes, an unknown zone.
@@ -190,6 +199,14 @@ impl Plan {
     pub fn time_limit(mut self, limit: Duration) -> Self {
         let ms = u64::try_from(limit.min(TIME_LIMIT_MAX).as_millis()).unwrap_or(u64::MAX);
         self.terms.limit = (limit != TIME_LIMIT).then_some(ms);
+        self
+    }
+
+    /// Keeps runs that fail in the [history](super::Schedule::history) and none that succeed: for a job that is so
+    /// frequent that its runs would push out those of the others. Saves up to two rows written for each run.
+    #[must_use]
+    pub fn record_failures_only(mut self) -> Self {
+        self.terms.quiet = true;
         self
     }
 

@@ -81,7 +81,7 @@ impl From<Failure> for Fault {
 
 /// What is done about a row that is due.
 enum Step {
-    Run(Claim, Job),
+    Run(Box<(Claim, Job)>),
     /// Nothing is to be run for it, or not now.
     Settled,
     /// What is left of this wake's time is too short.
@@ -94,13 +94,16 @@ impl<S: ObjectState> Inner<S> {
         for _ in 0..self.settings.jobs_per_wake {
             let now = self.state.now();
             let Some(row) = self.store.next_due(now)? else { break };
-            let (claim, job) = match self.store.together(|| self.claim(row, now, began))? {
-                Step::Run(claim, job) => (claim, job),
+            let (claim, job) = *match self.store.together(|| self.claim(row, now, began))? {
+                Step::Run(claimed) => claimed,
                 Step::Settled => continue,
                 Step::Later => break,
             };
             // The claim is a commit of its own: whatever the job does to the process, it has begun.
             self.state.sleep(Duration::ZERO).await;
+            if !self.store.row(&claim.row.key)?.is_some_and(|row| row.running) {
+                continue; // taken away or put anew meanwhile
+            }
             self.count(|stats| stats.jobs += 1);
             let limit = claim.terms.time_limit();
             let ended = guarded(async { run(job).await }, limit, self.state.sleep(limit)).await;
@@ -143,7 +146,7 @@ impl<S: ObjectState> Inner<S> {
         let next = Row { attempt: row.attempt.saturating_add(1), running: true, ..next };
         self.store.update(&row, &next)?;
         let job = Job::new(&next, terms.retry.runs(), missed);
-        Ok(Step::Run(Claim { row: next, terms, began: now }, job))
+        Ok(Step::Run(Box::new((Claim { row: next, terms, began: now }, job))))
     }
 
     /// A row that cannot be run, whatever is tried: it must not stand in the way of the others.
@@ -194,6 +197,9 @@ impl<S: ObjectState> Inner<S> {
                 (Outcome::Dead, Some(error))
             }
         };
+        if terms.quiet && outcome == Outcome::Done {
+            return Ok(());
+        }
         self.store.record(self.settings.history, row, (*began, now), outcome, error.as_deref())
     }
 
@@ -217,7 +223,7 @@ impl<S: ObjectState> Inner<S> {
         let mut due = now + terms.retry.wait(row.attempt, self.state.random());
         if current.running {
             let next = match &terms.cadence {
-                _ if row.due < row.tick => Some(row.tick),
+                _ if row.due < row.tick && row.tick > now => Some(row.tick),
                 Some(cadence) => cadence.next_after(now)?,
                 None => None,
             };
@@ -237,11 +243,12 @@ impl<S: ObjectState> Inner<S> {
         let armed = self.state.alarms().get().await?;
         // From here to the `set` nothing is awaited, and from here on changes set it by themselves.
         self.running.set(false);
-        let (soonest, marked) = self.store.soonest()?;
+        let soonest = self.store.soonest()?;
         let failures = if failed { self.failures.get().saturating_add(1) } else { 0 };
         self.failures.set(failures);
+        self.doubt.set(false);
         let Some(due) = soonest else {
-            return if armed.or(marked).is_some() { self.disarm(armed).await } else { Ok(()) };
+            return if armed.is_some() { self.disarm().await } else { Ok(()) };
         };
         let now = self.state.now();
         let mut at = self.raw_time(due);
@@ -249,13 +256,9 @@ impl<S: ObjectState> Inner<S> {
             at = at.max(now + RECOVERY * (1 << (failures - 1).min(RECOVERY_DOUBLINGS)));
         }
         if armed.is_some_and(|armed| armed > now && armed <= at) {
-            return if marked == armed { Ok(()) } else { self.store.mark(armed) };
+            return Ok(());
         }
-        let set = self.set(at)?.await;
-        if set.is_err() {
-            self.store.mark(None)?;
-        }
-        set
+        self.set(at).await
     }
 }
 
@@ -288,6 +291,7 @@ impl<'a, S: ObjectState> Rearm<'a, S> {
             return Err(Error::new(ErrorKind::Invalid, "this schedule runs what is due already"));
         }
         inner.is_awake();
+        inner.forsaken.set(false);
         inner.count(|stats| stats.wakes += 1);
         Ok(Self { inner, ended: false })
     }
@@ -310,11 +314,8 @@ impl<S: ObjectState> Drop for Rearm<'_, S> {
             return;
         }
         self.inner.running.set(false);
-        let soonest = self.inner.store.soonest();
-        let set =
-            soonest.and_then(|(due, _)| due.map(|due| self.inner.set(self.inner.raw_time(due))).transpose());
-        match set {
-            Ok(set) => drop(self.inner.armed(set)),
+        match self.inner.store.soonest() {
+            Ok(due) => drop(self.inner.armed(due.map(|due| self.inner.set(self.inner.raw_time(due))))),
             Err(error) if matches!(error.kind(), ErrorKind::Reset | ErrorKind::NotInEvent) => {}
             Err(error) => self.inner.failed_to_arm(&error),
         }

@@ -61,7 +61,8 @@ impl<S: ObjectState> Schedule<S> {
     }
 
     /// [`put`](Self::put) for `new`, where nothing can be awaited: the jobs that an object always has. The alarm is set
-    /// with the first event, or by the end of the alarm's run.
+    /// with the first event, or by the end of the alarm's run. A later version of the object that declares another
+    /// interval or time begins anew with it, and [retires](Self::retire) what it has no code for.
     ///
     /// # Errors
     /// As [`put`](Self::put), but not of the alarm.
@@ -82,15 +83,11 @@ impl<S: ObjectState> Schedule<S> {
         if let When::At(at) = plan.when {
             at.check_alarm()?;
         }
-        self.inner.store.together(|| {
-            if let Some(key) = &plan.key
-                && self.knows(key)?
-            {
-                return Ok(None);
-            }
-            self.write(name, plan)?;
-            self.inner.arm()
-        })
+        let change = || match &plan.key {
+            Some(key) if self.knows(key)? => Ok(false),
+            _ => self.write(name, &plan).map(|()| true),
+        };
+        self.inner.change(&change).map(|(_, set)| set)
     }
 
     /// Whether a plan with this key was put before. Remembers it.
@@ -104,13 +101,13 @@ impl<S: ObjectState> Schedule<S> {
         Ok(false)
     }
 
-    fn write(&self, name: &str, plan: Plan) -> Result<(), Error> {
+    fn write(&self, name: &str, plan: &Plan) -> Result<(), Error> {
         let now = self.inner.state.now();
         let before = self.inner.store.row(name)?;
         let old =
             before.as_ref().and_then(|row| row.terms.as_deref()).and_then(|text| Terms::parse(text).ok());
         let old = old.and_then(|terms| terms.cadence);
-        let mut terms = plan.terms;
+        let mut terms = plan.terms.clone();
         terms.cadence = plan.when.cadence(old.as_ref(), now)?;
         let due = match (&plan.when, &terms.cadence) {
             (When::At(at), _) => due_at(*at, now, before.as_ref()),
@@ -121,7 +118,7 @@ impl<S: ObjectState> Schedule<S> {
                 Some(first.ok_or_else(never)?)
             }
         };
-        self.replace(name, before, due, Some(terms.to_text()?), plan.payload)
+        self.replace(name, before, due, Some(terms.to_text()?), plan.payload.clone())
     }
 
     pub(super) fn set_slot(
@@ -130,14 +127,13 @@ impl<S: ObjectState> Schedule<S> {
         at: Timestamp,
     ) -> impl Future<Output = Result<(), Error>> + use<S> {
         let set = plan::check_name("the slot", name).and_then(|()| at.check_alarm()).and_then(|()| {
-            self.inner.store.together(|| {
+            self.inner.change(&|| {
                 let before = self.inner.store.row(name)?;
                 let due = due_at(at, self.inner.state.now(), before.as_ref());
-                self.replace(name, before, due, None, None)?;
-                self.inner.arm()
+                self.replace(name, before, due, None, None).map(|()| true)
             })
         });
-        let set = set.map(|set| self.inner.armed(set));
+        let set = set.map(|(_, set)| self.inner.armed(set));
         async move { set?.await }
     }
 
@@ -174,6 +170,15 @@ impl<S: ObjectState> Schedule<S> {
         }
         self.inner.disarm_if_empty().await?;
         Ok(true)
+    }
+
+    /// [`cancel`](Self::cancel) for `new`: a job that an earlier version of the object declared. If it was the last one,
+    /// the alarm comes once for nothing.
+    ///
+    /// # Errors
+    /// As [`SqlStorage::exec`](crate::SqlStorage::exec).
+    pub fn retire(&self, name: &str) -> Result<bool, Error> {
+        self.inner.store.delete(name)
     }
 
     /// What is pending under a name.

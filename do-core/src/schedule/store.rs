@@ -6,7 +6,9 @@
 use crate::{Error, Params, Rows, SqlStorage, Timestamp, Value};
 use std::cell::Cell;
 
-/// Pending ones by key, and in the order of their time; the time that the raw slot was last set to.
+/// Pending ones by key, and in the order of their time.
+///
+/// Ids grow by one: where the latest row is never taken away, without `AUTOINCREMENT`, which writes one row more.
 ///
 /// `due` is when a row runs next, `tick` the deadline or occurrence that it runs for: after a failure it is due later than
 /// its tick. `running` is set from before a run until after it, so that a run that was cut off is known for one.
@@ -16,16 +18,15 @@ CREATE TABLE IF NOT EXISTS _schedule (
     running INTEGER NOT NULL, terms TEXT, payload TEXT
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS _schedule_due ON _schedule (due);
-CREATE TABLE IF NOT EXISTS _schedule_armed (id INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS _schedule_dead (
     id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, at INTEGER NOT NULL, tick INTEGER NOT NULL,
     attempts INTEGER NOT NULL, error TEXT NOT NULL, terms TEXT, payload TEXT
 ) STRICT;
 CREATE TABLE IF NOT EXISTS _schedule_runs (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, tick INTEGER NOT NULL, began INTEGER NOT NULL,
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, tick INTEGER NOT NULL, began INTEGER NOT NULL,
     ended INTEGER NOT NULL, attempt INTEGER NOT NULL, outcome TEXT NOT NULL, error TEXT
 ) STRICT;
-CREATE TABLE IF NOT EXISTS _schedule_keys (id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE) STRICT;
+CREATE TABLE IF NOT EXISTS _schedule_keys (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE) STRICT;
 ";
 
 const COLUMNS: &str = "key, name, due, tick, attempt, running, terms, payload";
@@ -63,7 +64,8 @@ impl Row {
             name: row.at(1)?,
             due: Timestamp::from_millis(row.at(2)?),
             tick: Timestamp::from_millis(row.at(3)?),
-            attempt: row.at(4)?,
+            // What nobody here wrote must not stop the rows behind it.
+            attempt: u32::try_from(row.at::<i64>(4)?).unwrap_or(u32::MAX),
             running: row.at::<i64>(5)? != 0,
             terms: row.at(6)?,
             payload: row.at(7)?,
@@ -117,27 +119,10 @@ impl<Q: SqlStorage> Store<Q> {
         }
     }
 
-    /// When the soonest row is due, and what the raw slot was last set to.
-    pub(super) fn soonest(&self) -> Result<(Option<Timestamp>, Option<Timestamp>), Error> {
-        let rows = self.query(
-            "SELECT (SELECT due FROM _schedule ORDER BY due LIMIT 1), (SELECT at FROM _schedule_armed)",
-            (),
-        )?;
-        let time =
-            |row: &crate::Row<'_>, at| row.at::<Option<i64>>(at).map(|ms| ms.map(Timestamp::from_millis));
-        rows.first().map_or(Ok((None, None)), |row| Ok((time(&row, 0)?, time(&row, 1)?)))
-    }
-
-    /// Writes down what the raw slot is set to.
-    pub(super) fn mark(&self, armed: Option<Timestamp>) -> Result<(), Error> {
-        match armed {
-            Some(at) => self.write(
-                "INSERT INTO _schedule_armed VALUES (0, ?) ON CONFLICT DO UPDATE SET at = excluded.at",
-                (at,),
-            ),
-            None => self.query("DELETE FROM _schedule_armed", ()),
-        }
-        .map(drop)
+    /// When the soonest row is due.
+    pub(super) fn soonest(&self) -> Result<Option<Timestamp>, Error> {
+        let rows = self.query("SELECT due FROM _schedule ORDER BY due LIMIT 1", ())?;
+        rows.first().map(|row| row.at(0).map(Timestamp::from_millis)).transpose()
     }
 
     pub(super) fn row(&self, key: &str) -> Result<Option<Row>, Error> {

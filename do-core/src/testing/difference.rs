@@ -293,4 +293,12 @@ const DIFFERENCES: &[Difference] = &[
                 the local ones.",
         kit: "As tokio.",
     },
+    Difference {
+        id: "rows-counted",
+        title: "how rows are counted",
+        rules: &["schedule"],
+        workerd: "Each statement tells how many rows it read and wrote, as they are billed.",
+        tokio: "Rows are not counted: what would be billed is nobody's, and `Rows::rows_read` is nothing.",
+        kit: "As tokio.",
+    },
 ];

@@ -122,8 +122,9 @@ pub trait Client {
     /// The next message, Pong, Close, or end of the connection.
     ///
     /// # Errors
-    /// Nothing came within the driver's time limit, which is real time and shorter than the 10 s after which a
-    /// host gives up a connection that was not closed properly; or what came breaks the protocol.
+    /// Nothing came within the driver's time limit, which is real time and, where the host's time is real as well, shorter
+    /// than the 10 s after which a host gives up a connection that was not closed properly; or what came breaks the
+    /// protocol.
     async fn receive(&mut self) -> Result<Received, Fault>;
 
     /// Drops the connection without a Close frame.

@@ -9,10 +9,14 @@ use super::{
 use crate::Message;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{fmt, iter, time::Duration};
 
-/// The time between two looks at something that is to come.
-const LOOK: Duration = Duration::from_millis(20);
+/// The times between two looks at something that is to come: short ones at first, then longer ones, as a look costs the host
+/// much more than the time that passes between two.
+pub(super) fn looks() -> impl Iterator<Item = Duration> {
+    let next = |before: &Duration| Some((*before * 5 / 4).min(Duration::from_millis(250)));
+    iter::successors(Some(Duration::from_millis(20)), next)
+}
 
 /// A host as a case uses it, with objects of the case's own: what it calls `a` is another object than the `a` of
 /// another case.
@@ -125,24 +129,57 @@ impl<D: Driver> Lab<D> {
         limit: Duration,
         wanted: impl Fn(&Value) -> bool,
     ) -> Result<Value, Fault> {
+        self.look(object, steps, limit, false, wanted).await
+    }
+
+    /// The same over a reset: a look that is in flight when the object is reset fails with it, and the next one tells more.
+    pub(super) async fn until_over_reset(
+        &self,
+        object: &str,
+        steps: Value,
+        limit: Duration,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Result<Value, Fault> {
+        self.look(object, steps, limit, true, wanted).await
+    }
+
+    async fn look(
+        &self,
+        object: &str,
+        steps: Value,
+        limit: Duration,
+        may_fail: bool,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Result<Value, Fault> {
         let mut passed = Duration::ZERO;
-        loop {
-            let value = self.last(object, steps.clone()).await?;
-            if wanted(&value) {
-                return Ok(value);
+        for time in looks() {
+            let seen = match self.answer(object, steps.clone()).await? {
+                Ok(mut values) => Ok(values.pop().ok_or_else(|| Fault::new("no steps"))?),
+                Err(thrown) if may_fail => Err(thrown),
+                Err(thrown) => return Err(Fault::new(format!("{steps} failed: {thrown:?}"))),
+            };
+            match seen {
+                Ok(value) if wanted(&value) => return Ok(value),
+                seen if passed >= limit => {
+                    return Err(Fault::new(format!("after {limit:?}, {steps} still gives {seen:?}")));
+                }
+                _ => {}
             }
-            if passed >= limit {
-                return Err(Fault::new(format!("after {limit:?}, {steps} still gives {value}")));
-            }
-            self.advance(LOOK).await?;
-            passed += LOOK;
+            self.advance(time).await?;
+            passed += time;
         }
+        Err(Fault::new("the looks have no end"))
     }
 
     /// Fails if the future ends while `time` passes; otherwise it is dropped.
-    pub(super) async fn silent(&self, what: &str, future: impl Future, time: Duration) -> Outcome {
+    pub(super) async fn silent<T: fmt::Debug>(
+        &self,
+        what: &str,
+        future: impl Future<Output = T>,
+        time: Duration,
+    ) -> Outcome {
         match unless(future, self.advance(time)).await {
-            Some(_) => Err(Fault::new(format!("{what}: there was an answer"))),
+            Some(answer) => Err(Fault::new(format!("{what}: there was an answer, {answer:?}"))),
             None => Ok(()),
         }
     }

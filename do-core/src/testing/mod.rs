@@ -22,6 +22,7 @@ mod probe;
 mod route;
 mod rules;
 mod run;
+mod schedule_steps;
 mod socket_steps;
 mod sockets;
 mod sql;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     AlarmInfo, Body, BodySender, Close, DurableObject, Error, Failure, Message, ObjectState, Request,
-    Response, Socket, SocketOf, SqlExt, SqlStorage, Tag, Upgrade, reply,
+    Response, Schedule, Socket, SocketOf, SqlExt, SqlStorage, Tag, Upgrade, reply,
 };
 use serde_json::{Value, json};
 use std::{
@@ -32,7 +32,7 @@ const SHOWN: usize = 1_000;
 /// kept for it. What happened is kept in SQL, so that it can be asked for after the instance is gone.
 pub struct Probe<S: ObjectState>(Rc<Inner<S>>);
 
-pub(super) struct Inner<S> {
+pub(super) struct Inner<S: ObjectState> {
     /// For work that outlives the step that asks for it.
     pub(super) this: Weak<Self>,
     pub(super) state: S,
@@ -43,6 +43,8 @@ pub(super) struct Inner<S> {
     pub(super) uri: RefCell<String>,
     /// Work that was begun and that nobody awaits.
     pub(super) held: RefCell<Vec<Local<'static, ()>>>,
+    /// What it hosts, if it was told to.
+    pub(super) schedule: RefCell<Option<Schedule<S>>>,
 }
 
 pub(super) type Steps = Local<'static, Result<Vec<Value>, Failure>>;
@@ -54,7 +56,7 @@ impl<S: ObjectState> Inner<S> {
         Ok(Value::Null)
     }
 
-    fn kept(&self, event: &str) -> Result<Vec<Step>, Failure> {
+    pub(super) fn kept(&self, event: &str) -> Result<Vec<Step>, Failure> {
         let text: Option<String> =
             self.state.sql().scalar("SELECT steps FROM script WHERE event = ?", [event])?;
         Ok(text.map(|text| serde_json::from_str(&text)).transpose()?.unwrap_or_default())
@@ -74,6 +76,9 @@ pub(super) fn make_tables<S: ObjectState>(state: &S) -> Result<(), Error> {
         "CREATE TABLE IF NOT EXISTS script (event TEXT PRIMARY KEY, steps TEXT);
          CREATE TABLE IF NOT EXISTS log (at INTEGER, line TEXT);
          CREATE TABLE IF NOT EXISTS runs (at INTEGER, scheduled INTEGER, retries INTEGER);
+         CREATE TABLE IF NOT EXISTS jobs (
+             at INTEGER, name TEXT, scheduled INTEGER, attempt INTEGER, missed INTEGER, last INTEGER
+         );
          CREATE TABLE IF NOT EXISTS events (line TEXT);
          CREATE TABLE IF NOT EXISTS boots (instance TEXT);
          CREATE TABLE IF NOT EXISTS parent (id INTEGER PRIMARY KEY);
@@ -104,8 +109,10 @@ impl<S: ObjectState> DurableObject<S> for Probe<S> {
             body: RefCell::default(),
             uri: RefCell::default(),
             held: RefCell::default(),
+            schedule: RefCell::default(),
             state,
         });
+        inner.rehost()?;
         let mut steps = inner.kept("new")?.into_iter();
         while let Some(step) = steps.next() {
             if inner.now(&step, &At::nothing())?.is_none() {
@@ -144,6 +151,7 @@ impl<S: ObjectState> DurableObject<S> for Probe<S> {
     async fn alarm(&self, info: AlarmInfo) -> Result<(), Failure> {
         let run = (self.0.state.now(), info.scheduled, info.retry_count);
         self.0.state.sql().exec("INSERT INTO runs VALUES (?, ?, ?)", run)?;
+        self.0.run_due(info).await?;
         self.0.steps(self.0.kept("alarm")?, At::nothing()).await?;
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::{
     thrown::Thrown,
 };
 use crate::{
-    AlarmScheduler, Body, Env, Error, Failure, Message, Namespace, ObjectName, ObjectState, Response,
+    AlarmScheduler, Body, Env, Error, Failure, Job, Message, Namespace, ObjectName, ObjectState, Response,
     SocketOf, SqlExt, SqlStorage, Stub, Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -20,16 +20,17 @@ use std::{cell::RefCell, future::poll_fn, rc::Rc, task::Poll, task::Waker, time:
 #[error("the probe was told to fail")]
 struct ProbeError;
 
-/// What steps have at hand: the socket whose event runs them, and the message, or the bodies of their request.
+/// What steps have at hand: the socket whose event runs them, and the message, or the bodies of their request, or the job.
 pub(super) struct At<S: ObjectState> {
     pub(super) socket: Option<SocketOf<S>>,
     pub(super) message: Option<Message>,
     pub(super) web: Rc<Web>,
+    job: Option<Rc<Job>>,
 }
 
 impl<S: ObjectState> At<S> {
     pub(super) fn nothing() -> Self {
-        Self { socket: None, message: None, web: Rc::default() }
+        Self { socket: None, message: None, web: Rc::default(), job: None }
     }
 
     pub(super) fn socket(socket: SocketOf<S>) -> Self {
@@ -43,11 +44,21 @@ impl<S: ObjectState> At<S> {
     pub(super) fn web(web: &Rc<Web>) -> Self {
         Self { web: Rc::clone(web), ..Self::nothing() }
     }
+
+    pub(super) fn of_job(job: Job) -> Self {
+        Self { job: Some(Rc::new(job)), ..Self::nothing() }
+    }
+
+    /// The job whose run this is.
+    pub(super) fn job(&self) -> Result<&Job, Failure> {
+        self.job.as_deref().ok_or_else(|| Failure::msg("this is no run of a job"))
+    }
 }
 
 impl<S: ObjectState> Clone for At<S> {
     fn clone(&self) -> Self {
-        Self { socket: self.socket.clone(), message: self.message.clone(), web: Rc::clone(&self.web) }
+        let (socket, message) = (self.socket.clone(), self.message.clone());
+        Self { socket, message, web: Rc::clone(&self.web), job: self.job.clone() }
     }
 }
 
@@ -113,6 +124,7 @@ impl<S: ObjectState> Inner<S> {
                 Err(failure) => json!({ "error": Thrown::from(&Error::from(failure)) }),
             },
             Step::Alarm(step) => self.alarm_step(&step).await?,
+            Step::Schedule(step) => self.schedule_step(&step, at).await?,
             Step::Body(step) => self.body_step(&step, at).await?,
             Step::Call(name, steps) => {
                 let answer = self.call(&name, &steps)?.await?;
@@ -260,6 +272,7 @@ impl<S: ObjectState> Inner<S> {
         Ok(Some(match step {
             Step::Life(step) => return self.life_now(step, at),
             Step::FirstEvent(step) => self.first_event_step(step, at)?,
+            Step::Schedule(step) => return self.schedule_now(step, at),
             Step::Sql(text) => {
                 let rows = sql.exec(text, ())?;
                 let first =

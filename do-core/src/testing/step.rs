@@ -1,6 +1,7 @@
 use super::alarms::AlarmStep;
 use super::first_event::FirstEventStep;
 use super::life::LifeStep;
+use super::schedule_steps::ScheduleStep;
 use super::socket_steps::SocketStep;
 use super::sql::SqlStep;
 use serde::{Deserialize, Serialize};
@@ -93,6 +94,8 @@ pub(super) enum Step {
     Body(BodyStep),
     /// Over work for the first event.
     FirstEvent(FirstEventStep),
+    /// Over a schedule that the object hosts.
+    Schedule(ScheduleStep),
     /// Over ids, stubs and the instance.
     Life(LifeStep),
     /// Over sockets, beyond what follows here.

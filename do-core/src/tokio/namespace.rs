@@ -143,6 +143,46 @@ impl HostNamespace {
         stub.shard().push(Command::WhyAwake { key: stub.key, answer });
         answered.await.map_err(|_| stopped())
     }
+
+    /// The namespace's objects that are in memory, in no particular order, and why each one is there, as
+    /// [`why_awake`](Self::why_awake) gives it. An object has its name if it was reached by it.
+    ///
+    /// For inspection: shards answer one after the other, between turns of objects, so that together the answers are no
+    /// snapshot. It takes time and memory for each object that is in memory.
+    ///
+    /// ```
+    /// # use do_core::{Stub, prelude::*, tokio::Host};
+    /// # struct Counter;
+    /// # impl<S: ObjectState> DurableObject<S> for Counter {
+    /// #     fn new(_: S) -> Result<Self, Failure> { Ok(Self) }
+    /// #     async fn fetch(&self, _: Request) -> Result<Response, Failure> { reply::json(&1) }
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Failure> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let host = Host::builder(folder.path()).object::<Counter>("COUNTER").start()?;
+    /// let counters = host.namespace("COUNTER")?;
+    /// counters.named("a")?.fetch(Request::new(Body::empty())).await?;
+    /// for (id, why) in counters.in_memory().await? {
+    ///     println!("{:?} {}", id.name(), if why.is_empty() { "is idle".to_owned() } else { why.join(", ") });
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shutdown`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing.
+    pub async fn in_memory(&self) -> Result<Vec<(ObjectId, Vec<&'static str>)>, Error> {
+        let mut all = Vec::new();
+        for shard in &self.shared.shards {
+            let (answer, answered) = oneshot::channel();
+            shard.push(Command::InMemory { class: self.class, answer });
+            all.extend(answered.await.map_err(|_| stopped())?);
+        }
+        Ok(all)
+    }
 }
 
 impl Namespace for HostNamespace {

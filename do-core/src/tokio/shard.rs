@@ -2,7 +2,7 @@
 
 use super::ws::{ConnEvent, Connections};
 use crate::{
-    CloseCode, CloseFrame, ObjectName, Request,
+    CloseCode, CloseFrame, ObjectId, ObjectName, Request,
     engine::{Clock, ConnId, Engine, ObjectKey, ReadyQueue, Reply, SocketEvent, SocketKey, Timers},
 };
 use std::{
@@ -16,6 +16,9 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::sync::oneshot;
+
+/// An object that is in memory, and why; without a reason it is idle.
+pub(crate) type Awake = (ObjectId, Vec<&'static str>);
 
 /// What other threads ask of a shard.
 pub(crate) enum Command {
@@ -33,6 +36,11 @@ pub(crate) enum Command {
         key: ObjectKey,
         answer: oneshot::Sender<Option<Vec<&'static str>>>,
     },
+    /// Which objects of a class are in memory, and why.
+    InMemory {
+        class: u16,
+        answer: oneshot::Sender<Vec<Awake>>,
+    },
     /// Finish within the time, then stop.
     Shutdown {
         grace: Duration,
@@ -47,7 +55,7 @@ impl Command {
     pub(crate) fn object(&self) -> Option<ObjectKey> {
         match self {
             Self::Fetch { key, .. } | Self::WhyAwake { key, .. } => Some(*key),
-            Self::Delay { .. } | Self::Shutdown { .. } | Self::Stop => None,
+            Self::InMemory { .. } | Self::Delay { .. } | Self::Shutdown { .. } | Self::Stop => None,
         }
     }
 }
@@ -275,6 +283,7 @@ impl Shard {
             Command::Fetch { key, name, request, reply } => self.engine.fetch(key, name, request, reply),
             Command::Delay { until, done } => self.delay(until, done),
             Command::WhyAwake { key, answer } => drop(answer.send(self.engine.why_awake(&key))),
+            Command::InMemory { class, answer } => drop(answer.send(self.engine.awake_of(class))),
             Command::Shutdown { grace } => {
                 self.engine.drain();
                 self.phase = Phase::Draining(Instant::now() + grace);

@@ -1,9 +1,9 @@
 //! The suite's client for bodies: one request over TCP, which sends and reads only what it is told to.
 
-use crate::web::{ANSWER_TIME, HEAR_TIME, ended, within};
+use crate::web::{ANSWER_TIME, ended, within};
 use do_core::testing::{Exchange, Fault, Head, Leave, Outcome, Piece};
 use http::{HeaderName, HeaderValue, Method, Response, header};
-use std::{io, net::SocketAddr};
+use std::{io, net::SocketAddr, time::Duration};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::TcpStream,
@@ -15,6 +15,8 @@ pub(crate) struct Http {
     /// Whether the request's body is sent in chunks.
     chunked: bool,
     left: Left,
+    /// For what is to come of the response's body.
+    hear_time: Duration,
 }
 
 /// What is still to come of the response's body.
@@ -30,7 +32,7 @@ enum Left {
 }
 
 impl Http {
-    pub(crate) async fn begin(address: SocketAddr, head: Head) -> Result<Self, Fault> {
+    pub(crate) async fn begin(address: SocketAddr, head: Head, hear_time: Duration) -> Result<Self, Fault> {
         let mut stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let has_body = head.method() != Method::GET && head.method() != Method::HEAD;
@@ -45,7 +47,8 @@ impl Http {
         }
         text.extend(b"\r\n");
         stream.write_all(&text).await?;
-        Ok(Self { stream: BufReader::new(stream), method: head.method().clone(), chunked, left: Left::Head })
+        let (stream, method) = (BufReader::new(stream), head.method().clone());
+        Ok(Self { stream, method, chunked, left: Left::Head, hear_time })
     }
 
     async fn line(&mut self) -> Result<Vec<u8>, Fault> {
@@ -151,15 +154,16 @@ impl Exchange for Http {
         if matches!(self.left, Left::Nothing | Left::Bytes(0)) {
             return Ok(Piece::End);
         }
+        let limit = self.hear_time;
         // The end of the connection is told apart here, before its error is only a text.
         let arrived: io::Result<bool> =
-            within(HEAR_TIME, "the response's body", async { Ok(!self.stream.fill_buf().await?.is_empty()) })
+            within(limit, "the response's body", async { Ok(!self.stream.fill_buf().await?.is_empty()) })
                 .await?;
         match arrived {
             Ok(false) if !matches!(self.left, Left::ToTheEnd) => Ok(Piece::Lost),
             Err(error) if ended(&error) => Ok(Piece::Lost),
             Err(error) => Err(error.into()),
-            Ok(_) => within(HEAR_TIME, "the response's body", self.piece(most)).await?,
+            Ok(_) => within(limit, "the response's body", self.piece(most)).await?,
         }
     }
 

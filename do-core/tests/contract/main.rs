@@ -54,7 +54,8 @@ fn main() -> ExitCode {
 }
 
 fn report(options: &Options) -> ExitCode {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    // One thread: that all tasks that can go on have done so can then be known, and the tokio column rests on it.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut report = Report::new(options);
     let stopped = runtime.block_on(async {
         let mut terminated = signal(SignalKind::terminate()).unwrap();

@@ -2,28 +2,107 @@
 
 use crate::{exchange::Http, runner::Kind, web};
 use do_core::{
-    Env, Namespace, ObjectName, Timestamp, limits,
+    Env, Namespace, ObjectName, Stub, Timestamp, limits,
     testing::{Deployment, Driver, Fault, Head, HostKind, Notices, Opened, Outcome, PanicCost, Probe, route},
-    tokio::{Clock, Host, ManualClock},
+    tokio::{Clock, Host, HostEnv, ManualClock},
 };
-use std::{net::SocketAddr, sync::Mutex, time::Duration};
+use std::{
+    fmt,
+    future::Future,
+    net::SocketAddr,
+    pin::Pin,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
 use tempfile::TempDir;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, task::yield_now};
 
-/// The largest step in which time passes: what comes due on the way happens before what comes due later.
+/// A step of time while the shard does not come to rest, so that nobody knows what is due next.
 const STEP: Duration = Duration::from_millis(10);
 
-/// The most steps of one advance: hours take longer ones.
-const STEPS: u32 = 5_000;
+/// The shortest step.
+const TICK: Duration = Duration::from_millis(1);
+
+/// How often work may go from the shard to the connections and back before time passes.
+const HOPS: usize = 2;
+
+/// The same between two steps of time.
+const HOPS_BETWEEN: usize = 1;
+
+/// How often the connections' tasks run and the sockets are polled in one hop: the runtime has one thread, which runs all
+/// that is ready before it returns to who yields.
+const TURNS: usize = 6;
+
+/// After so many rounds, a shard that did not rest is busy with work that wakes itself.
+const ROUNDS: usize = 16;
+
+/// How long objects have to become idle, in real time: their connections may still be at work.
+const IDLE_TIME: Duration = Duration::from_secs(30);
+
+/// For a message or a Close: nothing of it depends on how fast the machine is, as the host's time stands still.
+const HEAR_TIME: Duration = Duration::from_secs(30);
 
 /// A host for each case: it costs next to nothing, and time is its own.
 pub(crate) struct Tokio;
 
 pub(crate) struct Native {
     dir: TempDir,
-    clock: ManualClock,
+    clock: Watched,
     deployment: Mutex<Deployment>,
-    host: Mutex<Option<(Host, SocketAddr)>>,
+    host: Mutex<Option<Running>>,
+}
+
+struct Running {
+    host: Host,
+    address: SocketAddr,
+    /// It never ends, so that the shard always waits for something: see [`Watched`].
+    _far: Pin<Box<dyn Future<Output = ()>>>,
+}
+
+/// A clock that stands still until it is moved, and learns from the shard, whenever that comes to rest, until when it would
+/// sleep: so time passes in steps from one event to the next, as many as there are events, however long it is.
+#[derive(Clone)]
+struct Watched {
+    manual: ManualClock,
+    /// How often the shard has come to rest, and what is due next.
+    rest: Arc<Mutex<(u64, Duration)>>,
+}
+
+impl Watched {
+    fn new() -> Self {
+        let manual = ManualClock::at(Timestamp::from_millis(1_800_000_000_000));
+        Self { manual, rest: Arc::default() }
+    }
+
+    fn rest(&self) -> (u64, Duration) {
+        *self.rest.lock().unwrap()
+    }
+}
+
+impl Clock for Watched {
+    fn now(&self) -> Timestamp {
+        self.manual.now()
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.manual.elapsed()
+    }
+
+    fn real_wait(&self, until: Duration) -> Option<Duration> {
+        let mut rest = self.rest.lock().unwrap();
+        *rest = (rest.0 + 1, until);
+        None
+    }
+
+    fn on_jump(&self, wake: Arc<dyn Fn() + Send + Sync>) {
+        self.manual.on_jump(wake);
+    }
+}
+
+impl fmt::Debug for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.manual.fmt(f)
+    }
 }
 
 impl Kind for Tokio {
@@ -55,9 +134,8 @@ impl Kind for Tokio {
     }
 
     async fn driver(&self, _shared: Option<&()>) -> Result<Native, Fault> {
-        let clock = ManualClock::at(Timestamp::from_millis(1_800_000_000_000));
         let (dir, deployment) = (tempfile::tempdir()?, Mutex::new(Deployment::First));
-        let native = Native { dir, clock, deployment, host: Mutex::new(None) };
+        let native = Native { dir, clock: Watched::new(), deployment, host: Mutex::new(None) };
         native.start().await?;
         Ok(native)
     }
@@ -87,22 +165,77 @@ impl Native {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         host.serve(listener, route);
-        *self.host.lock().unwrap() = Some((host, address));
+        let far = host.env().namespace("PROBE")?.named("nobody")?.delay(Duration::from_secs(u32::MAX.into()));
+        *self.host.lock().unwrap() = Some(Running { host, address, _far: Box::pin(far) });
         Ok(())
     }
 
     fn address(&self) -> SocketAddr {
-        self.host.lock().unwrap().as_ref().unwrap().1
+        self.host.lock().unwrap().as_ref().unwrap().address
     }
 
-    /// Returns when what was asked for, and what it asked for in turn, has happened.
-    async fn settle(&self) -> Outcome {
-        let objects = self.host.lock().unwrap().as_ref().unwrap().0.env().namespace("PROBE")?;
-        let nobody = objects.id_of(&ObjectName::new("nobody")?)?;
-        for _ in 0..4 {
-            objects.why_awake(&nobody).await?;
+    fn env(&self) -> HostEnv {
+        self.host.lock().unwrap().as_ref().unwrap().host.env()
+    }
+
+    /// Returns when what was asked for, and what it asked for in turn, has happened. Gives what is due next, which nobody
+    /// knows of a shard that does not come to rest.
+    async fn settle(&self, hops: usize) -> Result<Option<Duration>, Fault> {
+        let mut before = 0;
+        for _ in 0..hops {
+            for _ in 0..TURNS {
+                yield_now().await;
+            }
+            before = self.clock.rest().0;
+            self.round().await?;
         }
+        for _ in 0..ROUNDS {
+            let (rests, due) = self.clock.rest();
+            // The first one may have begun before that last round.
+            if rests > before + 1 {
+                return Ok(Some(due));
+            }
+            self.round().await?;
+        }
+        Ok(None)
+    }
+
+    /// Returns when the shard has done once what there is to do.
+    async fn round(&self) -> Outcome {
+        let objects = self.env().namespace("PROBE")?;
+        objects.why_awake(&objects.id_of(&ObjectName::new("nobody")?)?).await?;
         Ok(())
+    }
+
+    /// What keeps objects in memory that are not idle, or that are there at all.
+    async fn awake(&self, idle_too: bool) -> Result<Vec<&'static str>, Fault> {
+        let env = self.env();
+        let deployment = *self.deployment.lock().unwrap();
+        let mut why = Vec::new();
+        for name in deployment.namespaces() {
+            for (_, reasons) in env.namespace(name)?.in_memory().await? {
+                match reasons.is_empty() {
+                    true if idle_too => why.push("it is idle"),
+                    _ => why.extend(reasons),
+                }
+            }
+        }
+        Ok(why)
+    }
+
+    /// Waits until no object is in memory, or none that is not idle.
+    async fn until_none_is_awake(&self, idle_too: bool) -> Outcome {
+        let began = Instant::now();
+        loop {
+            self.settle(HOPS_BETWEEN).await?;
+            let why = self.awake(idle_too).await?;
+            if why.is_empty() {
+                return Ok(());
+            }
+            if began.elapsed() > IDLE_TIME {
+                return Err(Fault::new(format!("an object stays: {}", why.join(", "))));
+            }
+        }
     }
 }
 
@@ -119,29 +252,36 @@ impl Driver for Native {
     }
 
     async fn begin(&self, head: Head) -> Result<Http, Fault> {
-        Http::begin(self.address(), head).await
+        Http::begin(self.address(), head, HEAR_TIME).await
     }
 
     async fn open(&self, path: &str) -> Result<Opened<web::Socket>, Fault> {
-        web::Socket::open(self.address(), path).await
+        web::Socket::open(self.address(), path, HEAR_TIME).await
     }
 
     async fn advance(&self, by: Duration) -> Outcome {
-        // Another connection's request is behind those that are on their way already, nearly always.
+        // Another connection's request is behind those that are on their way already: they are accepted in order.
         web::post(self.address(), "/unique/PROBE/", Vec::new()).await?;
-        self.settle().await?;
-        let (until, step) = (self.clock.elapsed() + by, STEP.max(by / STEPS));
-        while self.clock.elapsed() < until {
-            self.clock.advance(step.min(until - self.clock.elapsed()));
-            self.settle().await?;
+        let mut due = self.settle(HOPS).await?;
+        let until = self.clock.elapsed() + by;
+        loop {
+            let now = self.clock.elapsed();
+            let left = until.saturating_sub(now);
+            if left.is_zero() {
+                return Ok(());
+            }
+            let step = due.map_or(STEP, |due| due.saturating_sub(now).max(TICK));
+            self.clock.manual.advance(step.min(left));
+            due = self.settle(HOPS_BETWEEN).await?;
         }
-        Ok(())
     }
 
     async fn evict(&self) -> Outcome {
-        self.settle().await?;
-        self.clock.advance(limits::IDLE);
-        self.settle().await
+        self.settle(HOPS).await?;
+        // An answer that is still being sent keeps its object in memory, which would not look again before another time.
+        self.until_none_is_awake(false).await?;
+        self.clock.manual.advance(limits::IDLE);
+        self.until_none_is_awake(true).await
     }
 
     fn eviction_takes(&self) -> Duration {

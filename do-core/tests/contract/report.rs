@@ -205,6 +205,18 @@ impl Report {
         lines
     }
 
+    /// Late in the report: where a log is cut, it is cut in the middle.
+    fn failures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (host, finished) in &self.columns {
+            for Finished { case, verdict, .. } in finished {
+                if let Verdict::Fail(why) = verdict {
+                    writeln!(f, "\nFAIL on {host}: {case}\n    {}\n", why.replace('\n', "\n    "))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:9} {:>5}", "rule", "cases")?;
         let hosts: String = self.columns.iter().map(|(host, _)| format!("  {host:13}")).collect();
@@ -266,14 +278,10 @@ impl fmt::Display for Report {
         self.table(f)?;
         writeln!(f)?;
         let mut skipped: BTreeMap<(usize, &str), Vec<&str>> = BTreeMap::new();
-        for (at, (host, finished)) in self.columns.iter().enumerate() {
+        for (at, (_, finished)) in self.columns.iter().enumerate() {
             for Finished { case, verdict, .. } in finished {
-                match verdict {
-                    Verdict::Pass => {}
-                    Verdict::Fail(why) => {
-                        writeln!(f, "FAIL on {host}: {case}\n    {}\n", why.replace('\n', "\n    "))?;
-                    }
-                    Verdict::Skip(why) => skipped.entry((at, why)).or_default().push(case),
+                if let Verdict::Skip(why) = verdict {
+                    skipped.entry((at, why)).or_default().push(case);
                 }
             }
         }
@@ -284,6 +292,7 @@ impl fmt::Display for Report {
         self.notes.iter().chain(&self.problems).try_for_each(|line| writeln!(f, "{line}"))?;
         let undocumented = self.undocumented();
         undocumented.iter().try_for_each(|line| writeln!(f, "undocumented difference: {line}"))?;
+        self.failures(f)?;
         for (host, finished) in &self.columns {
             writeln!(f, "{host}: {}", Count::of(finished.iter()))?;
         }

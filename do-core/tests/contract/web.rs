@@ -16,9 +16,7 @@ use tokio::{
 };
 
 /// For one answer. On Workers a panic is a request without one.
-pub(crate) const ANSWER_TIME: Duration = Duration::from_secs(20);
-/// For one message or Close: less than the 10 s after which a host gives up.
-pub(crate) const HEAR_TIME: Duration = Duration::from_secs(6);
+pub(crate) const ANSWER_TIME: Duration = Duration::from_secs(60);
 /// Longest message that is taken, in bytes.
 const MOST: u64 = 64 << 20;
 
@@ -69,6 +67,8 @@ async fn request(
 pub(crate) struct Socket {
     stream: BufReader<TcpStream>,
     protocol: Option<String>,
+    /// For one message or Close.
+    hear_time: Duration,
 }
 
 const TEXT: u8 = 0x81;
@@ -77,11 +77,16 @@ const CLOSE: u8 = 0x88;
 const PONG: u8 = 0x8A;
 
 impl Socket {
-    pub(crate) async fn open(address: SocketAddr, path: &str) -> Result<Opened<Self>, Fault> {
-        within(ANSWER_TIME, path, Self::handshake(address, path)).await?.map_err(|fault| fault.during(path))
+    pub(crate) async fn open(
+        address: SocketAddr,
+        path: &str,
+        hear_time: Duration,
+    ) -> Result<Opened<Self>, Fault> {
+        let opening = Self::handshake(address, path, hear_time);
+        within(ANSWER_TIME, path, opening).await?.map_err(|fault| fault.during(path))
     }
 
-    async fn handshake(address: SocketAddr, path: &str) -> Result<Opened<Self>, Fault> {
+    async fn handshake(address: SocketAddr, path: &str, hear_time: Duration) -> Result<Opened<Self>, Fault> {
         let mut stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let head = format!(
@@ -107,7 +112,8 @@ impl Socket {
             if accept.as_deref() != Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=") {
                 return Err(Fault::new(format!("a wrong handshake: {head}")));
             }
-            return Ok(Opened::Client(Self { stream, protocol: header("sec-websocket-protocol") }));
+            let protocol = header("sec-websocket-protocol");
+            return Ok(Opened::Client(Self { stream, protocol, hear_time }));
         }
         let body = match header("content-length").and_then(|length| length.parse::<usize>().ok()) {
             Some(length) => {
@@ -207,6 +213,7 @@ impl Client for Socket {
     }
 
     async fn receive(&mut self) -> Result<Received, Fault> {
+        let limit = self.hear_time;
         let arrival = async {
             // The end of the connection is no fault between frames.
             match tokio::io::AsyncBufReadExt::fill_buf(&mut self.stream).await {
@@ -216,7 +223,7 @@ impl Client for Socket {
             }
             self.next().await
         };
-        within(HEAR_TIME, "the WebSocket", arrival).await?
+        within(limit, "the WebSocket", arrival).await?
     }
 
     fn lose(self) {}

@@ -21,6 +21,10 @@ use tokio::{
 const START_TIME: Duration = Duration::from_secs(30);
 /// workerd waits for requests in flight; those of a panic never end.
 const STOP_TIME: Duration = Duration::from_secs(1);
+/// For one message or Close: less than the 10 s after which a host gives up.
+const HEAR_TIME: Duration = Duration::from_secs(9);
+/// For what only tells that what was asked before it is under way: after a panic there may be no answer.
+const ORDER_TIME: Duration = Duration::from_secs(1);
 
 /// Where the pieces are.
 pub(crate) struct Workerd {
@@ -254,14 +258,17 @@ impl Driver for Remote {
     }
 
     async fn begin(&self, head: Head) -> Result<Http, Fault> {
-        Http::begin(self.address()?, head).await
+        Http::begin(self.address()?, head, HEAR_TIME).await
     }
 
     async fn open(&self, path: &str) -> Result<Opened<web::Socket>, Fault> {
-        web::Socket::open(self.address()?, path).await
+        web::Socket::open(self.address()?, path, HEAR_TIME).await
     }
 
     async fn advance(&self, by: Duration) -> Outcome {
+        // Another connection's request is behind those that are on their way already. On a busy machine they would take the
+        // time that is to pass.
+        drop(timeout(ORDER_TIME, web::post(self.address()?, "/unique/PROBE/", Vec::new())).await);
         sleep(by).await;
         Ok(())
     }

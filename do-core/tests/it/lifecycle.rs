@@ -1,7 +1,7 @@
 //! B1 to B16: how instances come, stay and go.
 
 use crate::common::{Rig, START, ask, begin, join, request, soon};
-use do_core::{Error, ErrorKind, Stub, prelude::*};
+use do_core::{Error, ErrorKind, ObjectName, Stub, prelude::*, testing::Probe};
 use futures::FutureExt;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -94,6 +94,34 @@ async fn b3_work_keeps_an_object_awake_and_says_so() {
         rig.pass(400).await;
         assert!(!rig.is_awake(name).await, "{name}");
     }
+}
+
+#[tokio::test]
+async fn b3_the_objects_in_memory_are_listed_with_what_keeps_each() {
+    let mut rig = Rig::with(|builder| builder.shards(3).object::<Probe<_>>("OTHER"));
+    let objects = rig.namespace("PROBE");
+    assert_eq!(soon(objects.in_memory()).await.unwrap(), []);
+    let id = |name: &str| objects.id_of(&ObjectName::new(name).unwrap()).unwrap();
+    let call = rig.begin("busy", json!([{"sleep": 60_000}]));
+    for name in ["x", "y", "z"] {
+        rig.run(name, json!([])).await.unwrap();
+    }
+    let listed = || async {
+        let mut listed = soon(objects.in_memory()).await.unwrap();
+        listed.sort_by_key(|(id, _)| id.name().map(ToString::to_string));
+        listed
+    };
+    let busy = (id("busy"), vec!["fetch", "a pending sleep"]);
+    let expected = [busy.clone(), (id("x"), vec![]), (id("y"), vec![]), (id("z"), vec![])];
+    let seen = listed().await;
+    assert_eq!(seen, expected);
+    assert_eq!(seen[0].0.name().unwrap().as_str(), "busy");
+    assert_eq!(soon(rig.namespace("OTHER").in_memory()).await.unwrap(), [], "of that class alone");
+    rig.pass(10_200).await;
+    assert_eq!(listed().await, [busy], "the idle ones have left");
+    rig.stop();
+    assert_eq!(join(call).await.unwrap_err().kind(), ErrorKind::Reset);
+    assert_eq!(soon(objects.in_memory()).await.unwrap_err().kind(), ErrorKind::Shutdown);
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ mod alarms;
 mod clients;
 mod common;
 mod faults;
+mod first_event;
 mod interleavings;
 mod misuse;
 mod objects;

@@ -16,8 +16,8 @@ pub(crate) fn clippy(workspace: &Workspace) -> Outcome {
     let all = ["clippy", "--workspace", "--all-targets", "--all-features"];
     run(workspace.cargo(&all).args(DENY))?;
     // Outside `--all-targets`, because plain `cargo test` leaves them out.
-    for test in ["browser", "worker"] {
-        run(workspace.cargo(&["clippy", "--package", "sync-server", "--test", test]).args(DENY))?;
+    for (package, test) in [("sync-server", "browser"), ("sync-server", "worker"), ("pulse", "worker")] {
+        run(workspace.cargo(&["clippy", "--package", package, "--test", test]).args(DENY))?;
     }
     // One by one: in one build the features of one crate would hide what is missing in another.
     for library in workspace.libraries() {

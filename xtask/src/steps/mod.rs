@@ -36,7 +36,11 @@ pub(crate) fn all() -> Vec<Step> {
             "all hosts keep the contract, and PLATFORM.md says where they differ",
             contract::check,
         ),
-        step("workers", "the sync server and its page hold in workerd", workers::test::test),
+        step(
+            "workers",
+            "the examples, and the page of the sync server, hold in workerd",
+            workers::test::test,
+        ),
         long("test-long", "the tests again with 40 times the random cases (--full)", test::test_long),
         long(
             "contract-long",

@@ -30,8 +30,8 @@ usage: cargo xtask workers build [CRATE-FOLDER] [--out DIR] [--panic MODE] [--de
 
 build writes index.js, index_bg.wasm and worker.capnp from a cdylib that exports fetch and has a wrangler.toml; dev also
 serves them with workerd, says `listening on http://ADDR:PORT` on standard output and everything else on standard error,
-and ends with SIGTERM or SIGINT; test runs the tests of the sync server that need Workers; size prints what the sync server adds to the
-smallest Worker.
+and ends with SIGTERM or SIGINT; test runs the tests of the examples that need Workers; size prints what the sync server
+adds to the smallest Worker.
 
   CRATE-FOLDER       a crate of this workspace [default: examples/sync-server]
   --out DIR          [default: target/workers/CRATE-MODE, with --testing CRATE-MODE-testing]

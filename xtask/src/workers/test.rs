@@ -17,16 +17,25 @@ pub(crate) const CONTRACT: &str = "do-core/tests/worker";
 /// A Worker for tests: the variable that names the folder, the crate, the kind of panic, and whether it is a test build.
 pub(crate) type Wanted = (&'static str, &'static str, Panic, bool);
 
-const WORKERS: [Wanted; 2] =
-    [(SYNC, DEFAULT_CRATE, Panic::Unwind, false), (SYNC_ABORT, DEFAULT_CRATE, Panic::Abort, false)];
+const WORKERS: [Wanted; 3] = [
+    (SYNC, DEFAULT_CRATE, Panic::Unwind, false),
+    (SYNC_ABORT, DEFAULT_CRATE, Panic::Abort, false),
+    (PULSE, "examples/three-jobs", Panic::Unwind, false),
+];
 
-/// The tests of the sync server, and which of the two they speak with.
-const TESTS: [(&str, Panic); 3] =
-    [("worker", Panic::Unwind), ("worker", Panic::Abort), ("browser", Panic::Unwind)];
+/// Package and test, and which of the two sync servers it speaks with.
+const TESTS: [(&str, &str, Panic); 4] = [
+    ("pulse", "worker", Panic::Unwind),
+    ("sync-server", "worker", Panic::Unwind),
+    ("sync-server", "worker", Panic::Abort),
+    ("sync-server", "browser", Panic::Unwind),
+];
 /// The sync server that the tests speak with.
 const SYNC: &str = "DO_WORKER_SYNC";
 /// The same, built so that panics abort.
 const SYNC_ABORT: &str = "DO_WORKER_SYNC_ABORT";
+/// The example with three jobs.
+const PULSE: &str = "DO_WORKER_PULSE";
 
 /// Builds Workers, and gives the variables with which tests find them and the runtime.
 ///
@@ -43,7 +52,7 @@ pub(crate) fn build_all(workspace: &Workspace, wanted: &[Wanted]) -> Outcome<Vec
     Ok(variables)
 }
 
-/// Builds and tests the sync server. The contract suite, which needs Workers too, is a check of its own.
+/// Builds and tests the examples. The contract suite, which needs Workers too, is a check of its own.
 ///
 /// # Errors
 /// A build or a test fails.
@@ -51,8 +60,8 @@ pub(crate) fn test(workspace: &Workspace) -> Outcome {
     install::browser()?;
     let mut variables = build_all(workspace, &WORKERS)?;
     variables.push(("BROWSER_ARTIFACTS", workspace.scratch("browser-worker")?));
-    for (name, panic) in TESTS {
-        let mut test = workspace.cargo(&["test", "--package", "sync-server", "--test", name]);
+    for (package, name, panic) in TESTS {
+        let mut test = workspace.cargo(&["test", "--package", package, "--test", name]);
         test.envs(variables.iter().map(|(name, value)| (name, value)));
         let abort = variables.iter().find(|(name, _)| *name == SYNC_ABORT);
         if let (Panic::Abort, Some((_, folder))) = (panic, abort) {

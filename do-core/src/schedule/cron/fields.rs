@@ -1,9 +1,16 @@
-//! What a cron expression may look like, checked before croner reads it.
+//! What a cron expression may look like, read before croner reads it.
 //!
 //! croner replaces names wherever they stand and passes over empty items: `0 9 MON * *` would be the first of each month,
 //! `JAN1` November. A job that comes on the wrong day is noticed late, so these are refused.
 
-const NICKNAMES: [&str; 6] = ["@YEARLY", "@ANNUALLY", "@MONTHLY", "@WEEKLY", "@DAILY", "@HOURLY"];
+const NICKNAMES: [(&str, &str); 6] = [
+    ("@YEARLY", "0 0 0 1 1 *"),
+    ("@ANNUALLY", "0 0 0 1 1 *"),
+    ("@MONTHLY", "0 0 0 1 * *"),
+    ("@WEEKLY", "0 0 0 * * 0"),
+    ("@DAILY", "0 0 0 * * *"),
+    ("@HOURLY", "0 0 * * * *"),
+];
 const MONTHS: [&str; 12] =
     ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
 const DAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
@@ -21,25 +28,28 @@ enum Field {
 const FIELDS: [Field; 6] =
     [Field::Second, Field::Minute, Field::Hour, Field::DayOfMonth, Field::Month, Field::DayOfWeek];
 
-/// Checks the fields' form; their numbers are croner's to check.
+/// Checks the fields' form, and gives all six of them in upper case; their numbers are croner's to check.
 ///
 /// # Errors
 /// What is wrong, to be shown after the expression.
-pub(super) fn check(expression: &str) -> Result<(), String> {
+pub(super) fn read(expression: &str) -> Result<String, String> {
     let expression = expression.to_ascii_uppercase();
-    let texts: Vec<&str> = expression.split_whitespace().collect();
+    let mut texts: Vec<&str> = expression.split_whitespace().collect();
     if let [nickname] = texts[..]
         && nickname.starts_with('@')
     {
-        let known = NICKNAMES.contains(&nickname);
-        return if known { Ok(()) } else { Err(format!("{nickname:?} is no nickname")) };
+        let meant = NICKNAMES.into_iter().find(|(known, _)| *known == nickname);
+        return meant
+            .map(|(_, fields)| fields.to_owned())
+            .ok_or_else(|| format!("{nickname:?} is no nickname"));
     }
-    let skipped = match texts.len() {
-        5 => 1,
-        6 => 0,
+    match texts.len() {
+        5 => texts.insert(0, "0"),
+        6 => {}
         n => return Err(format!("it has {n} fields instead of 5, or 6 with seconds")),
-    };
-    FIELDS.into_iter().skip(skipped).zip(texts).try_for_each(|(field, text)| field.check(text))
+    }
+    FIELDS.into_iter().zip(&texts).try_for_each(|(field, text)| field.check(text))?;
+    Ok(texts.join(" "))
 }
 
 impl Field {

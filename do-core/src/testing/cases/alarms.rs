@@ -29,11 +29,8 @@ pub(super) struct Ran {
 /// For what is due at once, or after half a second, on a machine that has much else to do.
 pub(super) const SOON: Duration = Duration::from_secs(5);
 
-/// The time between two looks.
-const LOOK: Duration = Duration::from_millis(20);
-
 /// For a first retry, which comes after 2 to 2.5 s.
-const RETRY: Duration = Duration::from_secs(8);
+pub(super) const RETRY: Duration = Duration::from_secs(8);
 
 /// The runs, once there are so many; none of them early, and none more.
 pub(super) async fn runs<D: Driver>(
@@ -54,24 +51,14 @@ async fn runs_at_least<D: Driver>(
     count: usize,
     within: Duration,
 ) -> Result<Vec<Ran>, Fault> {
-    let mut passed = Duration::ZERO;
-    loop {
-        // A request that asks while the run resets the object fails with it.
-        let answer = lab.answer(object, json!(["runs"])).await?;
-        let runs = answer.as_ref().ok().and_then(|values| values.first()).cloned().unwrap_or_default();
-        if runs.as_array().is_some_and(|runs| runs.len() >= count) {
-            let runs: Vec<Ran> = serde_json::from_value(runs)?;
-            for run in &runs {
-                holds(format!("early: {run:?}"), run.at >= run.scheduled)?;
-            }
-            return Ok(runs);
-        }
-        if passed >= within {
-            return Err(Fault::new(format!("after {within:?}, {object} has run {answer:?}, not {count}")));
-        }
-        lab.advance(LOOK).await?;
-        passed += LOOK;
+    let enough = |runs: &Value| runs.as_array().is_some_and(|runs| runs.len() >= count);
+    let seen = lab.until_over_reset(object, json!(["runs"]), within, enough).await;
+    let seen = seen.map_err(|fault| fault.during(&format!("{count} runs of {object}")))?;
+    let runs: Vec<Ran> = serde_json::from_value(seen)?;
+    for run in &runs {
+        holds(format!("early: {run:?}"), run.at >= run.scheduled)?;
     }
+    Ok(runs)
 }
 
 /// The only run, once it was.
@@ -119,10 +106,10 @@ pub(super) async fn wakes<D: Driver>(
     ms: u64,
 ) -> Result<i64, Fault> {
     let now = lab.last(object, json!(["now"])).await?.as_i64().unwrap_or_default();
-    let due = now.saturating_add(lab.after_eviction(1_500));
+    let due = now.saturating_add(lab.after_eviction(2_500));
     lab.run(object, steps(due)).await?;
     lab.run(object, json!([{"set_alarm_at": due}])).await?;
     lab.evict().await?;
-    lab.advance(Duration::from_millis(1_600_u64.saturating_add(ms))).await?;
+    lab.advance(Duration::from_millis(2_600_u64.saturating_add(ms))).await?;
     Ok(due)
 }

@@ -328,11 +328,8 @@ async fn in_part<D: Driver>(lab: &Lab<D>) -> Outcome {
 async fn unread<D: Driver>(lab: &Lab<D>) -> Outcome {
     let source = json!([{"body": {"channel": 1_000}}, {"body": "note_closed"}, {"body": {"write": "one"}}]);
     let taken = json!([{"body": {"take": [lab.name("one"), source]}}, {"body": "drop"}, {"sleep": 60_000}]);
-    let (kept, noted) = both(
-        lab.silent("its caller", lab.run("a", taken), Duration::from_secs(5)),
-        lab.noted("one", "closed"),
-    )
-    .await;
+    let (kept, noted) =
+        both(lab.silent("its caller", lab.run("a", taken), A_WHILE), lab.noted("one", "closed")).await;
     kept.and(noted)
 }
 

@@ -89,7 +89,8 @@ fn losses<D: Driver>() -> Vec<Case<D>> {
 }
 
 /// Asks for these steps at the first event.
-fn first(steps: Value) -> Value {
+fn first<const N: usize>(steps: [Value; N]) -> Value {
+    let steps = Vec::from(steps);
     json!({"first_event": {"do": steps}})
 }
 
@@ -107,7 +108,7 @@ async fn constructs<D: Driver>(lab: &Lab<D>, object: &str, steps: Value) -> Outc
 const AFTER: u64 = 1_000;
 
 async fn not_for_the_alarm<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let new = json!([first(json!([notes("work"), {"set_alarm": 60_000}])), notes("made")]);
+    let new = json!([first([notes("work"), json!({"set_alarm": 60_000})]), notes("made")]);
     wakes(lab, "a", |_| json!([{"on_new": new}, {"on_alarm": [notes("alarm")]}]), AFTER).await?;
     lab.run_at_once("a", json!([notes("request")])).await?;
     same("the order", lab.lines("a").await?, json!(["made", "alarm", "work", "request"]))?;
@@ -116,7 +117,7 @@ async fn not_for_the_alarm<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn asked_in_a_run<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let run = json!([first(json!([notes("work")])), {"sleep": 1}, notes("alarm")]);
+    let run = json!([first([notes("work")]), {"sleep": 1}, notes("alarm")]);
     wakes(lab, "a", |_| json!([{"on_alarm": run}]), AFTER).await?;
     lab.run_at_once("a", json!([notes("request")])).await?;
     same("the order", lab.lines("a").await?, json!(["alarm", "work", "request"]))
@@ -124,7 +125,7 @@ async fn asked_in_a_run<D: Driver>(lab: &Lab<D>) -> Outcome {
 
 async fn during_a_run<D: Driver>(lab: &Lab<D>) -> Outcome {
     let run = json!([notes("begin"), {"add": 1}, {"wait_for": 2}, notes("end")]);
-    let new = json!([first(json!([notes("work")]))]);
+    let new = json!([first([notes("work")])]);
     wakes(lab, "a", |_| json!([{"on_new": new}, {"on_alarm": run}]), AFTER).await?;
     lab.run_at_once("a", json!([notes("request"), {"add": 1}])).await?;
     noted(lab, "a", json!(["begin", "work", "request", "end"])).await
@@ -132,7 +133,7 @@ async fn during_a_run<D: Driver>(lab: &Lab<D>) -> Outcome {
 
 /// A socket of an object that was evicted, whose handler of `event` and whose work take notes.
 async fn asleep<D: Driver>(lab: &Lab<D>, event: Value) -> Result<D::Client, Fault> {
-    lab.run("a", json!([{"on_new": [first(json!([{"note_of": ["boots"]}]))]}, event])).await?;
+    lab.run("a", json!([{"on_new": [first([json!({"note_of": ["boots"]})])]}, event])).await?;
     let client = lab.open("a", &[]).await?;
     lab.evict().await?;
     Ok(client)
@@ -162,7 +163,7 @@ async fn fault<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn next_instance<D: Driver>(lab: &Lab<D>) -> Outcome {
-    constructs(lab, "a", json!([first(json!([{"note_of": ["boots"]}]))])).await?;
+    constructs(lab, "a", json!([first([json!({"note_of": ["boots"]})])])).await?;
     lab.run("a", json!([notes("request")])).await?;
     lab.evict().await?;
     lab.run_at_once("a", json!([notes("request")])).await?;
@@ -170,7 +171,7 @@ async fn next_instance<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn request<D: Driver>(lab: &Lab<D>) -> Outcome {
-    constructs(lab, "a", json!([first(json!([notes("work")])), notes("made")])).await?;
+    constructs(lab, "a", json!([first([notes("work")]), notes("made")])).await?;
     for _ in 0..2 {
         lab.run_at_once("a", json!([notes("request")])).await?;
     }
@@ -179,31 +180,27 @@ async fn request<D: Driver>(lab: &Lab<D>) -> Outcome {
 
 /// A foreign key is checked at the commit, so that the two only hold together.
 async fn one_commit<D: Driver>(lab: &Lab<D>) -> Outcome {
-    constructs(lab, "a", json!([first(json!([{"sql": "INSERT INTO child VALUES (99)"}]))])).await?;
+    constructs(lab, "a", json!([first([json!({"sql": "INSERT INTO child VALUES (99)"})])])).await?;
     lab.run_at_once("a", json!([{"sql": "INSERT INTO parent VALUES (99)"}])).await?;
     same("the row", lab.last("a", json!([{"sql": "SELECT id FROM child"}])).await?, json!([99]))
 }
 
 async fn order<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let within = first(json!([notes("asked for within")]));
-    let new = json!([
-        first(json!([notes("one"), within])),
-        first(json!([notes("two")])),
-        first(json!([notes("three")]))
-    ]);
+    let within = first([notes("asked for within")]);
+    let new = json!([first([notes("one"), within]), first([notes("two")]), first([notes("three")])]);
     constructs(lab, "a", new).await?;
     lab.run_at_once("a", json!([notes("request")])).await?;
     same("the order", lab.lines("a").await?, json!(["one", "two", "three", "asked for within", "request"]))
 }
 
 async fn at_once<D: Driver>(lab: &Lab<D>) -> Outcome {
-    lab.run("a", json!([notes("before"), first(json!([notes("work")])), notes("after")])).await?;
+    lab.run("a", json!([notes("before"), first([notes("work")]), notes("after")])).await?;
     same("the order", lab.lines("a").await?, json!(["before", "work", "after"]))
 }
 
 async fn gate<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let init = [json!({"sleep": 200}), first(json!([notes("asked for in init")])), notes("open")];
-    let new = [&[first(json!([notes("asked for before")]))], &init[..]].concat();
+    let init = [json!({"sleep": 200}), first([notes("asked for in init")]), notes("open")];
+    let new = [&[first([notes("asked for before")])], &init[..]].concat();
     constructs(lab, "a", json!(new)).await?;
     let request = lab.run_at_once("a", json!([notes("request")]));
     let (ran, passed) = both(request, lab.advance(Duration::from_millis(300))).await;
@@ -217,7 +214,7 @@ async fn gate<D: Driver>(lab: &Lab<D>) -> Outcome {
 
 async fn alarm<D: Driver>(lab: &Lab<D>) -> Outcome {
     let begun = json!({"first_event": {"begin": [{"alarm": {"set_earlier": 300}}]}});
-    for (object, work) in [("a", first(json!([{"set_alarm": 300}]))), ("b", begun)] {
+    for (object, work) in [("a", first([json!({"set_alarm": 300})])), ("b", begun)] {
         constructs(lab, object, json!([work])).await?;
         lab.run_at_once(object, json!([])).await?;
         let all = runs(lab, object, 1, SOON).await?;
@@ -228,15 +225,15 @@ async fn alarm<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn failed_constructor<D: Driver>(lab: &Lab<D>) -> Outcome {
-    constructs(lab, "a", json!([first(json!([notes("work")])), {"life": {"fail_times": 1}}])).await?;
+    constructs(lab, "a", json!([first([notes("work")]), {"life": {"fail_times": 1}}])).await?;
     same("the error", lab.thrown("a", json!([])).await?.message, "attempt 1")?;
     same("what is left", lab.run_at_once("a", json!([{"first_event": "waiting"}])).await?, json!([0]))?;
     same("what was called", lab.lines("a").await?, json!(["work"]))
 }
 
 async fn panics<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let panics = first(json!([{"life": {"panic_times": 1}}, notes("one")]));
-    constructs(lab, "a", json!([panics, first(json!([notes("two")]))])).await?;
+    let panics = first([json!({"life": {"panic_times": 1}}), notes("one")]);
+    constructs(lab, "a", json!([panics, first([notes("two")])])).await?;
     let thrown = lab.thrown("a", json!([notes("never")])).await?;
     let seen = (&*thrown.kind, &*thrown.message);
     same(&format!("{thrown:?}"), seen, ("Reset", "the object panicked: attempt 1"))?;

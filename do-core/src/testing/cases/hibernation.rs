@@ -140,14 +140,11 @@ async fn d19_sees<D: Driver>(lab: &Lab<D>) -> Outcome {
 async fn d25_constructor<D: Driver>(lab: &Lab<D>) -> Outcome {
     let mut one = lab.open("a", &[]).await?;
     let mut two = lab.open("a", &[]).await?;
-    let until = lab.after_eviction(2_000);
-    let now = lab.last("a", json!(["now"])).await?.as_i64().unwrap_or_default();
-    lab.run("a", json!([{"on_new": [{"fail_before": now + until}]}])).await?;
+    lab.run("a", json!([{"on_new": [{"life": {"fail_times": 1}}]}])).await?;
     lab.evict().await?;
     one.text("wakes").await?;
     one.hears("the one that woke", Received::Lost).await?;
     two.hears("the other", Received::Lost).await?;
-    lab.advance(Duration::from_millis(2_100)).await?;
     same("events and count", lab.run("a", json!(["events", {"count": "all"}])).await?, [json!([]), json!(0)])
 }
 

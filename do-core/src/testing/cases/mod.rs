@@ -14,6 +14,7 @@ mod identity;
 mod lifecycle;
 mod panics;
 mod resets;
+mod schedule;
 mod sockets;
 mod sql;
 mod told;
@@ -38,6 +39,7 @@ pub fn cases<D: Driver>() -> Vec<Case<D>> {
         hibernation::cases(),
         alarms::cases(),
         first_event::cases(),
+        schedule::cases(),
         sql::cases(),
         panics::cases(),
         deploy::cases(),

@@ -1,6 +1,6 @@
 //! B13, B14: what a reset ends, and that stubs go on after it.
 
-use super::told::{fails, go_on, gone, is_reset, until_told, waits};
+use super::told::{SOON, fails, go_on, gone, is_reset, until_told, waits};
 use crate::testing::{
     case::{Case, Outcome, holds, same},
     driver::{Driver, Received},
@@ -135,20 +135,9 @@ async fn b13_message<D: Driver>(lab: &Lab<D>) -> Outcome {
 async fn b13_alarm<D: Driver>(lab: &Lab<D>) -> Outcome {
     let handler = json!([{"up_to_runs": [1, [{"reset": "because"}]]}]);
     lab.run("a", json!([{"on_alarm": handler}, {"set_alarm": 50}])).await?;
-    let mut runs = Value::Null;
-    for _ in 0..200 {
-        // A request that is in flight at the reset fails with it.
-        if let Ok(values) =
-            lab.answer("a", json!([{"sql": "SELECT retries FROM runs ORDER BY rowid"}])).await?
-        {
-            runs = values.into_iter().next().unwrap_or_default();
-        }
-        if runs.as_array().is_some_and(|runs| runs.len() >= 2) {
-            break;
-        }
-        lab.advance(Duration::from_millis(50)).await?;
-    }
-    same("retries", runs, json!([0, 1]))?;
+    let retries = json!([{"sql": "SELECT retries FROM runs ORDER BY rowid"}]);
+    let two = |runs: &Value| runs.as_array().is_some_and(|runs| runs.len() >= 2);
+    same("retries", lab.until_over_reset("a", retries, SOON, two).await?, json!([0, 1]))?;
     same("constructions", lab.last("a", json!(["boots"])).await?, 2)?;
     same("the slot", lab.last("a", json!(["get_alarm"])).await?, Value::Null)
 }

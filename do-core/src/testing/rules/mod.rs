@@ -105,7 +105,7 @@ pub enum Topic {
 }
 
 /// The words that names of cases may begin with instead of a rule.
-pub(super) const OTHERS: &[&str] = &["body", "migration", "panic", "response"];
+pub(super) const OTHERS: &[&str] = &["body", "migration", "panic", "response", "schedule"];
 
 impl Topic {
     /// What the name of a case begins with; empty for a name that begins with none of them.

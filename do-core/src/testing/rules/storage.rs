@@ -14,10 +14,11 @@ pub(super) const RULES: &[Rule] = &[
         "The slot is empty while its handler runs, and holds the old time between two attempts.",
     ),
     Rule::copy("E4", "Success empties the slot unless the handler set it anew."),
-    Rule::fact(
+    Rule::hide(
         "E4b",
-        "In production, to set the alarm to the present time from within its handler is reported to stall it.",
-        "The local runtime does not stall. A time 1 ms ahead is said to work.",
+        "In production, to set the alarm to the present time from within its handler is reported to stall it. The local \
+         runtime does not stall, and a time 1 ms ahead is said to work.",
+        "`Schedule` sets the slot at least 1 ms ahead.",
     ),
     Rule::copy("E5", "Other events are let in while the handler waits; two runs never overlap."),
     Rule::copy("E6", "The handler is told the time it was set to, and which attempt this is."),
@@ -35,15 +36,18 @@ pub(super) const RULES: &[Rule] = &[
         "E9",
         "Memory and what was written stay after a failed run. A failing constructor is tried without end.",
     ),
-    Rule::copy("E10", "A handler that sets or deletes the alarm and then fails is not tried again."),
+    Rule::copy("E10", "A handler that sets or deletes the alarm and then fails is not tried again.")
+        .except("A slot of a `Schedule` that is set in a run that then fails is tried again, and comes at its new time too."),
     Rule::copy(
         "E11",
         "Between two attempts, deleting the alarm ends them, and a sooner time waits for the attempt that is due.",
-    ),
+    )
+    .except("A slot of a `Schedule` that is set between two attempts comes at its own time."),
     Rule::copy(
         "E12",
         "If the constructor of an object that is woken by its alarm sets or deletes the alarm, the handler does not run.",
-    ),
+    )
+    .except("What it does with a `Schedule` is kept and costs no run."),
     Rule::copy("E13", "What a transaction did to the alarm is undone with it."),
     Rule::copy("E14", "`delete_all` empties the alarm slot too, also from within the handler."),
     Rule::hide(
