@@ -199,11 +199,13 @@ pub(crate) fn heal() {
 }
 
 /// Whether nobody but a further event can know, or mend, what there is.
-pub(crate) fn needs_an_event() -> bool {
+///
+/// An instance that left memory by itself, with an alarm to mend, is not excused: hence `struck`.
+pub(crate) fn needs_an_event(struck: bool) -> bool {
     with(|watch| match watch.excuse {
         _ if watch.before != watch.after => true,
         None => watch.excuse_before.is_some() && watch.gone == watch.instance,
-        Some(Excuse::Fault { instance }) => instance != watch.instance || watch.gone == instance,
+        Some(Excuse::Fault { instance }) => struck && (instance != watch.instance || watch.gone == instance),
         Some(Excuse::Touched | Excuse::Dropped | Excuse::Declared) => true,
     })
 }
@@ -633,7 +635,11 @@ impl Watch {
             (false, None) => is_claim || (goes_on && new.tick > old.tick),
             // Put anew in its run.
             (false, Some(true)) => is_claim,
-            (false, Some(false)) => is_claim || (new.tick == old.tick && new.due <= old.due && !new.running),
+            (false, Some(false)) => {
+                let same = |row: &Row| row.name == old.name && row.payload == old.payload;
+                let retried = new.tick == old.tick && new.due <= old.due && !new.running;
+                is_claim || (retried && self.claimed.iter().any(same))
+            }
         };
         if may { Ok(()) } else { Err(format!("changed: {key:?} should not go on so: {old:?} to {new:?}")) }
     }
