@@ -666,7 +666,9 @@ impl Watch {
             if self.ended(name) == Some(true) {
                 return Err(format!("dead: a dead letter of {name:?}, which succeeded"));
             }
-            if *attempts < row.runs() && !self.events.iter().any(for_good) {
+            // Put anew while it ran, perhaps with more runs: those that it began with count.
+            let again = self.put_again.contains(name);
+            if *attempts < row.runs() && !again && !self.events.iter().any(for_good) {
                 return Err(format!("dead: {name:?} is given up after {attempts} runs: {row:?}"));
             }
         }
