@@ -203,8 +203,8 @@ pub(crate) fn heal() {
 /// An instance that left memory by itself, with an alarm to mend, is not excused: hence `struck`.
 pub(crate) fn needs_an_event(struck: bool) -> bool {
     with(|watch| match watch.excuse {
-        _ if watch.before != watch.after => true,
-        None => watch.excuse_before.is_some() && watch.gone == watch.instance,
+        _ if watch.before != watch.after && struck && watch.gone == watch.instance => true,
+        None => struck && watch.excuse_before.is_some() && watch.gone == watch.instance,
         Some(Excuse::Fault { instance }) => struck && (instance != watch.instance || watch.gone == instance),
         Some(Excuse::Touched | Excuse::Dropped | Excuse::Declared) => true,
     })
@@ -608,7 +608,11 @@ impl Watch {
     fn may_become(&self, key: &str, old: &Row, new: &Row, now: i64) -> Verdict {
         let (ended, dead) = (self.ended(&old.name), self.is_newly_dead(&old.name));
         let goes_on = new.attempt == u32::from(new.running)
-            && if new.running { new.due <= now } else { new.due == new.tick }
+            && if new.running {
+                new.due <= now && (new.due == new.tick || new.tick > now)
+            } else {
+                new.due == new.tick
+            }
             && if old.due < old.tick { new.tick >= old.tick } else { old.recurs() && new.tick > old.tick };
         // Put anew in a run that failed: the attempts go on.
         let again = ended == Some(false)
