@@ -103,10 +103,11 @@ impl<S: ObjectState> Schedule<S> {
     /// [`ErrorKind::Invalid`] when it recurs and a job of that name is there again; as [`put`](Self::put).
     pub async fn replay(&self, id: i64) -> Result<bool, Error> {
         let inner = &self.inner;
-        let (found, set) = inner.change(&|| {
+        let now = inner.state.now();
+        let (found, armed) = inner.change(|| {
             let sql = "SELECT name, tick, terms, payload FROM _schedule_dead WHERE id = ?";
             let rows = inner.store.query(sql, (id,))?;
-            let Some(letter) = rows.first() else { return Ok(false) };
+            let Some(letter) = rows.first() else { return Ok((false, None)) };
             let (name, tick, terms) =
                 (letter.at::<String>(0)?, letter.at(1)?, letter.at::<Option<String>>(2)?);
             let recurs =
@@ -118,13 +119,13 @@ impl<S: ObjectState> Schedule<S> {
                     format!("a job named {key:?} is pending: cancel it before the old one is replayed");
                 return Err(Error::new(ErrorKind::Invalid, message));
             }
-            let tick = Timestamp::from_millis(tick);
+            let tick = Timestamp::from_millis(tick).min(now);
             let payload = letter.at(3)?;
-            inner.store.insert(&Row { name, tick, terms, payload, ..Row::new(&key, inner.state.now()) })?;
+            inner.store.insert(&Row { name, tick, terms, payload, ..Row::new(&key, now) })?;
             inner.store.query("DELETE FROM _schedule_dead WHERE id = ?", (id,))?;
-            Ok(true)
+            Ok((true, Some(now)))
         })?;
-        inner.armed(set).await.map(|()| found)
+        armed.await.map(|()| found)
     }
 
     /// Forgets a dead letter. Whether it was there.

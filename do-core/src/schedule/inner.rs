@@ -70,11 +70,15 @@ impl<S: ObjectState> Inner<S> {
     fn wake(self: &Rc<Self>) {
         self.is_awake();
         // In the turn of the event, so that nothing is committed before it.
-        let set = if self.doubt.get() { self.arm(None) } else { Ok(None) };
+        let set = if self.doubt.get() {
+            self.store.soonest().map(|due| self.arm(None, due))
+        } else {
+            Ok(self.armed(None))
+        };
         let inner = Rc::clone(self);
         self.state.wait_until(async move {
             let checked = async {
-                inner.armed(set?).await?;
+                set?.await?;
                 inner.check().await
             };
             if let Err(error) = checked.await {
@@ -108,44 +112,42 @@ impl<S: ObjectState> Inner<S> {
     /// a wake for nothing costs less than a set for every change, and moves it then.
     ///
     /// Takes effect at the call; what is returned says whether the platform took it.
-    pub(super) fn change(
-        &self,
-        body: &dyn Fn() -> Result<bool, Error>, // not generic: what is returned would be so too
-    ) -> Result<(bool, Option<impl Future<Output = Result<(), Error>> + use<S>>), Error> {
+    ///
+    /// `body` says when what it put is due; nothing if it left all as it was.
+    pub(super) fn change<T>(
+        self: &Rc<Self>,
+        body: impl FnOnce() -> Result<(T, Option<Timestamp>), Error>,
+    ) -> Result<(T, Armed<S>), Error> {
         self.store.together(|| {
             let before = self.store.soonest()?;
-            let value = body()?;
-            Ok((value, self.arm(before)?))
+            let (value, due) = body()?;
+            Ok((value, self.arm(before, due)))
         })
     }
 
-    fn arm(
-        &self,
-        before: Option<Timestamp>,
-    ) -> Result<Option<impl Future<Output = Result<(), Error>> + use<S>>, Error> {
+    fn arm(self: &Rc<Self>, before: Option<Timestamp>, due: Option<Timestamp>) -> Armed<S> {
         if self.running.get() {
             // Without the row that runs the slot was emptied, as by `delete_all`: then this run does not come again if it
             // is cut off, and nobody would set the slot (rules E10, E14).
             self.forsaken.set(self.forsaken.get() || before.is_none());
             if !self.forsaken.get() {
-                return Ok(None);
+                return self.armed(None);
             }
         }
         if !self.awake.get() {
-            self.doubt.set(true);
-            return Ok(None);
+            self.doubt.set(self.doubt.get() || due.is_some());
+            return self.armed(None);
         }
-        let Some(due) = self.store.soonest()? else { return Ok(None) };
-        let holds = before.is_some_and(|before| before <= due && !self.is_lost(before));
-        Ok((self.doubt.get() || !holds).then(|| self.set(self.raw_time(due))))
+        let is_earlier =
+            before.is_none_or(|before| due.is_some_and(|due| due < before) || self.is_lost(before));
+        let soonest = before.into_iter().chain(due).min().filter(|_| is_earlier || self.doubt.get());
+        self.armed(soonest)
     }
 
-    /// Waits for what [`change`](Self::change) gave; also when nobody waits for what this gives.
-    pub(super) fn armed(
-        self: &Rc<Self>,
-        set: Option<impl Future<Output = Result<(), Error>> + 'static>,
-    ) -> Armed<S> {
-        Armed { inner: Rc::clone(self), set: set.map(|set| Box::pin(set) as _) }
+    /// Sets the raw slot for a deadline. Its failure is seen also when nobody waits for what this gives.
+    pub(super) fn armed(self: &Rc<Self>, due: Option<Timestamp>) -> Armed<S> {
+        let set = due.map(|due| Box::pin(self.set(self.raw_time(due))) as _);
+        Armed { inner: Rc::clone(self), set }
     }
 
     fn set_ended(self: &Rc<Self>, result: Result<(), Error>) -> Result<(), Error> {

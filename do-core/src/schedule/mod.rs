@@ -58,7 +58,8 @@
 //!   [dead letter](Schedule::dead_letters), which can be read and [replayed](Schedule::replay). What it writes behind its
 //!   last await commits together with its end.
 //! - **Jobs do not disturb each other.** An error, a panic where panics unwind, a run without an end, a name without code
-//!   and a row that cannot be read are each the matter of one job.
+//!   and a row that cannot be read are each the matter of one job. A panic that does not unwind takes the whole isolate; the
+//!   run that follows, whenever the platform makes it, finds the claim and counts it.
 //! - **A name is there once.** Putting the same plan again writes nothing; another one takes its place.
 //!
 //! # What it costs
@@ -70,7 +71,7 @@
 //! | a deadline that becomes the soonest | 2 for the row, 1 for the alarm |
 //! | another deadline | 2 |
 //! | the same deadline | 0 |
-//! | a run of what runs once | 1 before, 2 after |
+//! | a run of what runs once | 1 before, 1 after |
 //! | a run of what recurs | 1 before, 2 after |
 //! | the end of a wake | 1, or 0 if nothing is left |
 //! | history of a job | 1, and 1 when one is forgotten for it |

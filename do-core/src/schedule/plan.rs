@@ -153,8 +153,8 @@ impl Plan {
         Ok(Self::new(When::Cron(Cadence::cron(expression, zone)?)))
     }
 
-    /// Puts the ticks of an interval at a time and at whole intervals from it: every hour on the hour. Without effect on
-    /// other plans.
+    /// Puts the ticks of an interval at a time and at whole intervals behind it: every hour on the hour. The first one is
+    /// the first of them that is to come, so none is before an anchor in the future. Without effect on other plans.
     #[must_use]
     pub fn anchored(mut self, at: Timestamp) -> Self {
         if let When::Every { anchor, .. } = &mut self.when {

@@ -315,7 +315,7 @@ impl<S: ObjectState> Drop for Rearm<'_, S> {
         }
         self.inner.running.set(false);
         match self.inner.store.soonest() {
-            Ok(due) => drop(self.inner.armed(due.map(|due| self.inner.set(self.inner.raw_time(due))))),
+            Ok(due) => drop(self.inner.armed(due)),
             Err(error) if matches!(error.kind(), ErrorKind::Reset | ErrorKind::NotInEvent) => {}
             Err(error) => self.inner.failed_to_arm(&error),
         }

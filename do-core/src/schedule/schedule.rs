@@ -1,6 +1,6 @@
 use super::{
     Settings, Slot, Stats,
-    inner::Inner,
+    inner::{Armed, Inner},
     pending::Pending,
     plan::{self, Plan, Terms, When},
     store::Row,
@@ -56,8 +56,8 @@ impl<S: ObjectState> Schedule<S> {
     /// alarm can have (rule E1); as [`SqlStorage::exec`](crate::SqlStorage::exec). Nothing is changed then. An error of the alarm itself leaves the
     /// row there, and the alarm is tried again in the background.
     pub fn put(&self, name: &str, plan: Plan) -> impl Future<Output = Result<(), Error>> + use<S> {
-        let set = self.put_now(name, plan).map(|set| self.inner.armed(set));
-        async move { set?.await }
+        let armed = self.put_now(name, &plan);
+        async move { armed?.await }
     }
 
     /// [`put`](Self::put) for `new`, where nothing can be awaited: the jobs that an object always has. The alarm is set
@@ -67,15 +67,10 @@ impl<S: ObjectState> Schedule<S> {
     /// # Errors
     /// As [`put`](Self::put), but not of the alarm.
     pub fn declare(&self, name: &str, plan: Plan) -> Result<(), Error> {
-        drop(self.inner.armed(self.put_now(name, plan)?)); // which tells and tries again
-        Ok(())
+        self.put_now(name, &plan).map(drop) // which tells of a failure and tries again
     }
 
-    fn put_now(
-        &self,
-        name: &str,
-        plan: Plan,
-    ) -> Result<Option<impl Future<Output = Result<(), Error>> + use<S>>, Error> {
+    fn put_now(&self, name: &str, plan: &Plan) -> Result<Armed<S>, Error> {
         plan::check_name("the job's name", name)?;
         if let Some(key) = &plan.key {
             plan::check_name("the idempotency key", key)?;
@@ -84,10 +79,10 @@ impl<S: ObjectState> Schedule<S> {
             at.check_alarm()?;
         }
         let change = || match &plan.key {
-            Some(key) if self.knows(key)? => Ok(false),
-            _ => self.write(name, &plan).map(|()| true),
+            Some(key) if self.knows(key)? => Ok(((), None)),
+            _ => self.write(name, plan).map(|due| ((), due)),
         };
-        self.inner.change(&change).map(|(_, set)| set)
+        self.inner.change(change).map(|((), armed)| armed)
     }
 
     /// Whether a plan with this key was put before. Remembers it.
@@ -101,7 +96,8 @@ impl<S: ObjectState> Schedule<S> {
         Ok(false)
     }
 
-    fn write(&self, name: &str, plan: &Plan) -> Result<(), Error> {
+    /// When what was put is due, if that is not as it was.
+    fn write(&self, name: &str, plan: &Plan) -> Result<Option<Timestamp>, Error> {
         let now = self.inner.state.now();
         let before = self.inner.store.row(name)?;
         let old =
@@ -126,18 +122,17 @@ impl<S: ObjectState> Schedule<S> {
         name: &'static str,
         at: Timestamp,
     ) -> impl Future<Output = Result<(), Error>> + use<S> {
-        let set = plan::check_name("the slot", name).and_then(|()| at.check_alarm()).and_then(|()| {
-            self.inner.change(&|| {
-                let before = self.inner.store.row(name)?;
-                let due = due_at(at, self.inner.state.now(), before.as_ref());
-                self.replace(name, before, due, None, None).map(|()| true)
-            })
-        });
-        let set = set.map(|(_, set)| self.inner.armed(set));
-        async move { set?.await }
+        let change = || {
+            let before = self.inner.store.row(name)?;
+            let due = due_at(at, self.inner.state.now(), before.as_ref());
+            self.replace(name, before, due, None, None).map(|due| ((), due))
+        };
+        let checked = plan::check_name("the slot", name).and_then(|()| at.check_alarm());
+        let armed = checked.and_then(|()| self.inner.change(change));
+        async move { armed?.1.await }
     }
 
-    /// Writes a row; without a time it keeps the one that it has.
+    /// Writes a row; without a time it keeps the one that it has. Gives the time.
     fn replace(
         &self,
         name: &str,
@@ -145,18 +140,17 @@ impl<S: ObjectState> Schedule<S> {
         due: Option<Timestamp>,
         terms: Option<String>,
         payload: Option<String>,
-    ) -> Result<(), Error> {
-        let store = &self.inner.store;
-        match (before, due) {
-            (None, due) => {
-                let due = due.unwrap_or_else(|| self.inner.state.now());
-                store.insert(&Row { terms, payload, ..Row::new(name, due) })
-            }
-            (Some(before), None) => store.update(&before, &Row { terms, payload, ..before.clone() }),
-            (Some(before), Some(due)) => {
-                store.update(&before, &Row { terms, payload, ..Row::new(name, due) })
-            }
+    ) -> Result<Option<Timestamp>, Error> {
+        let row = match (&before, due) {
+            (Some(before), None) => before.clone(),
+            (_, due) => Row::new(name, due.unwrap_or_else(|| self.inner.state.now())),
+        };
+        let row = Row { terms, payload, ..row };
+        match &before {
+            Some(before) => self.inner.store.update(before, &row)?,
+            None => self.inner.store.insert(&row)?,
         }
+        Ok(due)
     }
 
     /// Takes away what is pending under a name, also while it runs: then a failure of that run is not tried again.

@@ -3,7 +3,7 @@
 //! Made with the first write: they can be gone again at any time with everything else that the object has (rule E14).
 //! Each statement is counted as the platform bills it.
 
-use crate::{Error, Params, Rows, SqlStorage, Timestamp, Value};
+use crate::{Error, Params, Rows, SqlStorage, Timestamp, Value, limits};
 use std::cell::Cell;
 
 /// Pending ones by key, and in the order of their time.
@@ -62,15 +62,23 @@ impl Row {
         Ok(Self {
             key: row.at(0)?,
             name: row.at(1)?,
-            due: Timestamp::from_millis(row.at(2)?),
-            tick: Timestamp::from_millis(row.at(3)?),
             // What nobody here wrote must not stop the rows behind it.
-            attempt: u32::try_from(row.at::<i64>(4)?).unwrap_or(u32::MAX),
-            running: row.at::<i64>(5)? != 0,
+            due: Timestamp::from_millis(number(&row, 2)?),
+            tick: Timestamp::from_millis(number(&row, 3)?),
+            attempt: u32::try_from(number(&row, 4)?).unwrap_or(u32::MAX),
+            running: number(&row, 5)? != 0,
             terms: row.at(6)?,
             payload: row.at(7)?,
         })
     }
+}
+
+/// An integer, or the largest one where it is beyond what is read exactly.
+fn number(row: &crate::Row<'_>, column: usize) -> Result<i64, Error> {
+    Ok(match row.at(column)? {
+        Value::Integer(number) => number,
+        _ => limits::SQL_INTEGER_MAX,
+    })
 }
 
 pub(super) struct Store<Q> {
@@ -122,7 +130,7 @@ impl<Q: SqlStorage> Store<Q> {
     /// When the soonest row is due.
     pub(super) fn soonest(&self) -> Result<Option<Timestamp>, Error> {
         let rows = self.query("SELECT due FROM _schedule ORDER BY due LIMIT 1", ())?;
-        rows.first().map(|row| row.at(0).map(Timestamp::from_millis)).transpose()
+        rows.first().map(|row| number(&row, 0).map(Timestamp::from_millis)).transpose()
     }
 
     pub(super) fn row(&self, key: &str) -> Result<Option<Row>, Error> {

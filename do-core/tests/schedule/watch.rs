@@ -75,8 +75,8 @@ pub(crate) enum Excuse {
     Fault { instance: u32 },
     /// The object took the alarm away.
     Touched,
-    /// The constructor wrote them, and no event has followed.
-    Declared,
+    /// The constructor of that instance wrote them, and no event has followed.
+    Declared { instance: u32 },
     /// The platform gave the alarm up after many runs that were cut off.
     Dropped,
 }
@@ -206,7 +206,7 @@ pub(crate) fn needs_an_event(struck: bool) -> bool {
         _ if watch.before != watch.after && struck && watch.gone == watch.instance => true,
         None => struck && watch.excuse_before.is_some() && watch.gone == watch.instance,
         Some(Excuse::Fault { instance }) => struck && (instance != watch.instance || watch.gone == instance),
-        Some(Excuse::Touched | Excuse::Dropped | Excuse::Declared) => true,
+        Some(Excuse::Touched | Excuse::Dropped | Excuse::Declared { .. }) => true,
     })
 }
 
@@ -465,7 +465,7 @@ impl Watch {
         if kind == Kind::Constructor {
             let soonest = self.after.soonest();
             if soonest.is_some_and(|soonest| armed.is_none_or(|at| at > soonest.max(self.now + 1))) {
-                self.excuse.get_or_insert(Excuse::Declared);
+                self.excuse.get_or_insert(Excuse::Declared { instance: self.instance });
             }
             return Ok(());
         }
@@ -475,7 +475,14 @@ impl Watch {
             _ => None,
         };
         self.running = self.running.filter(|_| run.is_none());
-        self.excuse = self.excuse.filter(|excuse| *excuse != Excuse::Declared);
+        // An instance arms what it declares in the turn of its first event. What an earlier one has left without, it finds
+        // right behind that.
+        let instance = self.instance;
+        self.excuse = match self.excuse {
+            Some(Excuse::Declared { instance: of }) if of == instance => None,
+            Some(Excuse::Declared { .. }) => Some(Excuse::Fault { instance }),
+            excuse => excuse,
+        };
         let was_attended = std::mem::replace(&mut self.attended, true);
         if self.faulty && (run.is_some() || !was_attended) {
             self.excuse = Some(Excuse::Fault { instance: self.instance });
