@@ -123,7 +123,7 @@ async fn rest(kit: &Kit) {
         if watch::is_complaining() {
             return;
         }
-        if watch::needs_an_event() {
+        if watch::needs_an_event(last == ENOUGH - 1) {
             kit.evict(&stub(kit)); // the first event of an instance is the one that looks
             call(kit, 0);
         }

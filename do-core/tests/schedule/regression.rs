@@ -45,7 +45,10 @@ fn an_alarm_whose_set_failed_unseen_is_set_again() {
         Step::Fail(Fault::Kit(Failing::SetAlarm)),
         Step::Set(0, When::In(50), How::Dropped),
     ];
-    is_sound(&Case::fixed(well(), vec![Op::Call(begin), Op::Advance(3_000)]));
+    is_sound(&Case::fixed(
+        well(),
+        vec![Op::Call(Vec::new()), Op::Advance(1), Op::Call(begin), Op::Advance(3_000)],
+    ));
 }
 
 #[test]

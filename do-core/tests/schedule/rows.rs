@@ -12,6 +12,7 @@ pub(crate) struct Row {
     pub(crate) running: bool,
     /// `None` for a slot.
     pub(crate) terms: Option<String>,
+    pub(crate) payload: Option<String>,
 }
 
 impl Row {
@@ -46,9 +47,9 @@ impl Rows {
             Err(error) if error.to_string().starts_with("no such table") => None,
             result => Some(result.unwrap()),
         };
-        let Some(pending) =
-            read("SELECT key, coalesce(name, key), due, tick, attempt, running, terms FROM _schedule")
-        else {
+        let Some(pending) = read(
+            "SELECT key, coalesce(name, key), due, tick, attempt, running, terms, payload FROM _schedule",
+        ) else {
             return Self::default();
         };
         let dead = read("SELECT id, name, attempts FROM _schedule_dead").unwrap();
@@ -60,6 +61,7 @@ impl Rows {
                 attempt: row.at(4)?,
                 running: row.at::<i64>(5)? != 0,
                 terms: row.at(6)?,
+                payload: row.at(7)?,
             };
             Ok((row.at(0)?, value))
         };

@@ -75,8 +75,8 @@ pub(crate) enum Excuse {
     Fault { instance: u32 },
     /// The object took the alarm away.
     Touched,
-    /// The constructor wrote them, and no event has followed.
-    Declared,
+    /// The constructor of that instance wrote them, and no event has followed.
+    Declared { instance: u32 },
     /// The platform gave the alarm up after many runs that were cut off.
     Dropped,
 }
@@ -199,12 +199,14 @@ pub(crate) fn heal() {
 }
 
 /// Whether nobody but a further event can know, or mend, what there is.
-pub(crate) fn needs_an_event() -> bool {
+///
+/// An instance that left memory by itself, with an alarm to mend, is not excused: hence `struck`.
+pub(crate) fn needs_an_event(struck: bool) -> bool {
     with(|watch| match watch.excuse {
-        _ if watch.before != watch.after => true,
-        None => watch.excuse_before.is_some() && watch.gone == watch.instance,
-        Some(Excuse::Fault { instance }) => instance != watch.instance || watch.gone == instance,
-        Some(Excuse::Touched | Excuse::Dropped | Excuse::Declared) => true,
+        _ if watch.before != watch.after && struck && watch.gone == watch.instance => true,
+        None => struck && watch.excuse_before.is_some() && watch.gone == watch.instance,
+        Some(Excuse::Fault { instance }) => struck && (instance != watch.instance || watch.gone == instance),
+        Some(Excuse::Touched | Excuse::Dropped | Excuse::Declared { .. }) => true,
     })
 }
 
@@ -463,7 +465,7 @@ impl Watch {
         if kind == Kind::Constructor {
             let soonest = self.after.soonest();
             if soonest.is_some_and(|soonest| armed.is_none_or(|at| at > soonest.max(self.now + 1))) {
-                self.excuse.get_or_insert(Excuse::Declared);
+                self.excuse.get_or_insert(Excuse::Declared { instance: self.instance });
             }
             return Ok(());
         }
@@ -473,7 +475,14 @@ impl Watch {
             _ => None,
         };
         self.running = self.running.filter(|_| run.is_none());
-        self.excuse = self.excuse.filter(|excuse| *excuse != Excuse::Declared);
+        // An instance arms what it declares in the turn of its first event. What an earlier one has left without, it finds
+        // right behind that.
+        let instance = self.instance;
+        self.excuse = match self.excuse {
+            Some(Excuse::Declared { instance: of }) if of == instance => None,
+            Some(Excuse::Declared { .. }) => Some(Excuse::Fault { instance }),
+            excuse => excuse,
+        };
         let was_attended = std::mem::replace(&mut self.attended, true);
         if self.faulty && (run.is_some() || !was_attended) {
             self.excuse = Some(Excuse::Fault { instance: self.instance });
@@ -606,7 +615,11 @@ impl Watch {
     fn may_become(&self, key: &str, old: &Row, new: &Row, now: i64) -> Verdict {
         let (ended, dead) = (self.ended(&old.name), self.is_newly_dead(&old.name));
         let goes_on = new.attempt == u32::from(new.running)
-            && if new.running { new.due <= now } else { new.due == new.tick }
+            && if new.running {
+                new.due <= now && (new.due == new.tick || new.tick > now)
+            } else {
+                new.due == new.tick
+            }
             && if old.due < old.tick { new.tick >= old.tick } else { old.recurs() && new.tick > old.tick };
         // Put anew in a run that failed: the attempts go on.
         let again = ended == Some(false)
@@ -633,7 +646,11 @@ impl Watch {
             (false, None) => is_claim || (goes_on && new.tick > old.tick),
             // Put anew in its run.
             (false, Some(true)) => is_claim,
-            (false, Some(false)) => is_claim || (new.tick == old.tick && new.due <= old.due && !new.running),
+            (false, Some(false)) => {
+                let same = |row: &Row| row.name == old.name && row.payload == old.payload;
+                let retried = new.tick == old.tick && new.due <= old.due && !new.running;
+                is_claim || (retried && self.claimed.iter().any(same))
+            }
         };
         if may { Ok(()) } else { Err(format!("changed: {key:?} should not go on so: {old:?} to {new:?}")) }
     }
@@ -660,7 +677,9 @@ impl Watch {
             if self.ended(name) == Some(true) {
                 return Err(format!("dead: a dead letter of {name:?}, which succeeded"));
             }
-            if *attempts < row.runs() && !self.events.iter().any(for_good) {
+            // Put anew while it ran, perhaps with more runs: those that it began with count.
+            let again = self.put_again.contains(name);
+            if *attempts < row.runs() && !again && !self.events.iter().any(for_good) {
                 return Err(format!("dead: {name:?} is given up after {attempts} runs: {row:?}"));
             }
         }
