@@ -56,7 +56,7 @@ impl<S: ObjectState> Schedule<S> {
     /// alarm can have (rule E1); as [`SqlStorage::exec`](crate::SqlStorage::exec). Nothing is changed then. An error of the alarm itself leaves the
     /// row there, and the alarm is tried again in the background.
     pub fn put(&self, name: &str, plan: Plan) -> impl Future<Output = Result<(), Error>> + use<S> {
-        let armed = self.put_now(name, &plan);
+        let armed = self.put_now(name, plan);
         async move { armed?.await }
     }
 
@@ -67,10 +67,10 @@ impl<S: ObjectState> Schedule<S> {
     /// # Errors
     /// As [`put`](Self::put), but not of the alarm.
     pub fn declare(&self, name: &str, plan: Plan) -> Result<(), Error> {
-        self.put_now(name, &plan).map(drop) // which tells of a failure and tries again
+        self.put_now(name, plan).map(drop) // which tells of a failure and tries again
     }
 
-    fn put_now(&self, name: &str, plan: &Plan) -> Result<Armed<S>, Error> {
+    fn put_now(&self, name: &str, plan: Plan) -> Result<Armed<S>, Error> {
         plan::check_name("the job's name", name)?;
         if let Some(key) = &plan.key {
             plan::check_name("the idempotency key", key)?;
@@ -97,13 +97,13 @@ impl<S: ObjectState> Schedule<S> {
     }
 
     /// When what was put is due, if that is not as it was.
-    fn write(&self, name: &str, plan: &Plan) -> Result<Option<Timestamp>, Error> {
+    fn write(&self, name: &str, plan: Plan) -> Result<Option<Timestamp>, Error> {
         let now = self.inner.state.now();
         let before = self.inner.store.row(name)?;
         let old =
             before.as_ref().and_then(|row| row.terms.as_deref()).and_then(|text| Terms::parse(text).ok());
         let old = old.and_then(|terms| terms.cadence);
-        let mut terms = plan.terms.clone();
+        let mut terms = plan.terms;
         terms.cadence = plan.when.cadence(old.as_ref(), now)?;
         let due = match (&plan.when, &terms.cadence) {
             (When::At(at), _) => due_at(*at, now, before.as_ref()),
@@ -114,7 +114,7 @@ impl<S: ObjectState> Schedule<S> {
                 Some(first.ok_or_else(never)?)
             }
         };
-        self.replace(name, before, due, Some(terms.to_text()?), plan.payload.clone())
+        self.replace(name, before.as_ref(), due, Some(terms.to_text()?), plan.payload)
     }
 
     pub(super) fn set_slot(
@@ -125,7 +125,7 @@ impl<S: ObjectState> Schedule<S> {
         let change = || {
             let before = self.inner.store.row(name)?;
             let due = due_at(at, self.inner.state.now(), before.as_ref());
-            self.replace(name, before, due, None, None).map(|due| ((), due))
+            self.replace(name, before.as_ref(), due, None, None).map(|due| ((), due))
         };
         let checked = plan::check_name("the slot", name).and_then(|()| at.check_alarm());
         let armed = checked.and_then(|()| self.inner.change(change));
@@ -136,17 +136,17 @@ impl<S: ObjectState> Schedule<S> {
     fn replace(
         &self,
         name: &str,
-        before: Option<Row>,
+        before: Option<&Row>,
         due: Option<Timestamp>,
         terms: Option<String>,
         payload: Option<String>,
     ) -> Result<Option<Timestamp>, Error> {
-        let row = match (&before, due) {
+        let row = match (before, due) {
             (Some(before), None) => before.clone(),
             (_, due) => Row::new(name, due.unwrap_or_else(|| self.inner.state.now())),
         };
         let row = Row { terms, payload, ..row };
-        match &before {
+        match before {
             Some(before) => self.inner.store.update(before, &row)?,
             None => self.inner.store.insert(&row)?,
         }
