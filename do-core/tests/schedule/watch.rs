@@ -118,6 +118,8 @@ struct Watch {
     /// An event or a run of this instance has begun, so that the schedule may look.
     attended: bool,
     excuse: Option<Excuse>,
+    /// Of the latest run.
+    retry: u32,
     /// Before the last turn, which may not commit.
     excuse_before: Option<Excuse>,
     was_touched: bool,
@@ -204,6 +206,8 @@ pub(crate) fn heal() {
 pub(crate) fn needs_an_event(struck: bool) -> bool {
     with(|watch| match watch.excuse {
         _ if watch.before != watch.after && struck && watch.gone == watch.instance => true,
+        // The commit of the last of the platform's runs failed.
+        _ if watch.retry >= do_core::limits::ALARM_RETRIES && watch.gone == watch.instance => true,
         None => struck && watch.excuse_before.is_some() && watch.gone == watch.instance,
         Some(Excuse::Fault { instance }) => struck && (instance != watch.instance || watch.gone == instance),
         Some(Excuse::Touched | Excuse::Dropped | Excuse::Declared { .. }) => true,
@@ -385,6 +389,7 @@ pub(crate) fn run_begins(retry: u32) {
             watch.complain("E5: two runs of the alarm at once".to_owned());
         }
         watch.running = Some(Running { retry, touched: false, failed: false });
+        watch.retry = retry;
         watch.recovery = None;
     });
 }
