@@ -89,6 +89,13 @@ struct Running {
     failed: bool,
 }
 
+impl Running {
+    /// The platform drops the alarm if it is cut off.
+    fn is_last(self) -> bool {
+        self.retry >= do_core::limits::ALARM_RETRIES && !self.touched
+    }
+}
+
 #[derive(Default)]
 struct Watch {
     case: Rc<Case>,
@@ -204,6 +211,7 @@ pub(crate) fn heal() {
 pub(crate) fn needs_an_event(struck: bool) -> bool {
     with(|watch| match watch.excuse {
         _ if watch.before != watch.after && struck && watch.gone == watch.instance => true,
+        None if struck && watch.gone == watch.instance && watch.running.is_some_and(Running::is_last) => true,
         None => struck && watch.excuse_before.is_some() && watch.gone == watch.instance,
         Some(Excuse::Fault { instance }) => struck && (instance != watch.instance || watch.gone == instance),
         Some(Excuse::Touched | Excuse::Dropped | Excuse::Declared { .. }) => true,
@@ -331,6 +339,8 @@ pub(crate) fn alarm_set(at: i64, now: i64, well: bool) {
         }
         if well {
             watch.touch();
+            // If the run is cut off, it comes then.
+            watch.recovery = watch.recovery.max(Some(at).filter(|_| watch.running.is_some()));
         } else {
             watch.faulty = true;
             watch.excuse = Some(Excuse::Fault { instance: watch.instance });
@@ -358,7 +368,7 @@ pub(crate) fn constructs(rows: Rows) -> u32 {
         if rows != watch.after && rows != watch.before {
             watch.complain(format!("torn: {rows:?} is not what any turn left: {:?}", watch.after));
         }
-        if watch.running.take().is_some_and(|running| running.retry >= do_core::limits::ALARM_RETRIES) {
+        if watch.running.take().is_some_and(Running::is_last) {
             watch.excuse = Some(Excuse::Dropped);
         }
         watch.excuse = watch.excuse.or(watch.excuse_before);
@@ -513,7 +523,7 @@ impl Watch {
             }
             _ if recovers || self.excuse.is_some() => return Ok(()),
             Some(run) if !well && !run.touched => {
-                if run.retry >= do_core::limits::ALARM_RETRIES {
+                if run.is_last() {
                     self.excuse = Some(Excuse::Dropped);
                 }
                 return Ok(()); // the platform tries again
