@@ -9,7 +9,7 @@ use super::{
     plan::{Missed, Terms},
     store::Row,
 };
-use crate::{AlarmInfo, AlarmScheduler, Error, ErrorKind, Failure, ObjectState, Timestamp};
+use crate::{AlarmInfo, AlarmScheduler, Error, ErrorKind, Failure, ObjectState, Timestamp, limits};
 use std::{rc::Rc, time::Duration};
 
 /// After this no further job begins whose limit would not fit: the platform ends a run after
@@ -22,6 +22,11 @@ const COUNTED: u64 = 1_000;
 /// Between runs that the storage made fail: so long first, then twice as long each time, so many times.
 const RECOVERY: Duration = Duration::from_secs(2);
 const RECOVERY_DOUBLINGS: u32 = 9;
+
+/// The platform drops an alarm after seven runs that were cut off, also if each by another job (rule E8). Before it comes
+/// to that, a run sets the alarm anew, which begins that count again (rule E10), so long after itself.
+const CUT_OFF: u32 = limits::ALARM_RETRIES / 2;
+const AFTER_CUT_OFF: Duration = Duration::from_secs(64);
 
 impl<S: ObjectState> Schedule<S> {
     /// Runs what is due: the whole of an object's `alarm()`. `run` is given one job after the other and returns when it is
@@ -45,7 +50,13 @@ impl<S: ObjectState> Schedule<S> {
         let inner = &self.inner;
         let rearm = Rearm::begin(inner)?;
         tracing::debug!(object = %inner.state.id(), scheduled = %info.scheduled, retry = info.retry_count, "schedule");
-        let worked = inner.work(&mut run).await;
+        let worked = async {
+            if info.retry_count >= CUT_OFF {
+                inner.set(inner.state.now() + AFTER_CUT_OFF).await?;
+            }
+            inner.work(&mut run).await
+        };
+        let worked = worked.await;
         let armed = rearm.end(worked.is_err()).await;
         Ok(worked.and(armed)?)
     }

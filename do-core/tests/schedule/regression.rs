@@ -73,6 +73,14 @@ fn a_run_that_is_dropped_while_the_storage_fails_is_armed_again() {
     is_sound(&case);
 }
 
+#[test]
+fn jobs_that_cut_off_run_after_run_do_not_use_up_the_alarm() {
+    let cut_off = || Behaviour { script: vec![Step::Fail(Fault::Kit(Failing::Commit))], ..Behaviour::well() };
+    let set = |slot| Step::Set(slot, When::In(100), How::Awaited);
+    let ops = vec![Op::Call(vec![set(0), set(1)]), Op::Advance(3_600_000)];
+    is_sound(&Case::fixed([cut_off(), cut_off(), cut_off()], ops));
+}
+
 struct Busy<S: ObjectState> {
     state: S,
     schedule: Schedule<S>,

@@ -89,6 +89,13 @@ struct Running {
     failed: bool,
 }
 
+impl Running {
+    /// The platform drops the alarm if it is cut off.
+    fn is_last(self) -> bool {
+        self.retry >= do_core::limits::ALARM_RETRIES && !self.touched
+    }
+}
+
 #[derive(Default)]
 struct Watch {
     case: Rc<Case>,
@@ -118,8 +125,6 @@ struct Watch {
     /// An event or a run of this instance has begun, so that the schedule may look.
     attended: bool,
     excuse: Option<Excuse>,
-    /// Of the latest run.
-    retry: u32,
     /// Before the last turn, which may not commit.
     excuse_before: Option<Excuse>,
     was_touched: bool,
@@ -206,8 +211,10 @@ pub(crate) fn heal() {
 pub(crate) fn needs_an_event(struck: bool) -> bool {
     with(|watch| match watch.excuse {
         _ if watch.before != watch.after && struck && watch.gone == watch.instance => true,
-        // The commit of the last of the platform's runs failed.
-        _ if watch.retry >= do_core::limits::ALARM_RETRIES && watch.gone == watch.instance => true,
+<<<<<<< HEAD
+=======
+        None if struck && watch.gone == watch.instance && watch.running.is_some_and(Running::is_last) => true,
+>>>>>>> model
         None => struck && watch.excuse_before.is_some() && watch.gone == watch.instance,
         Some(Excuse::Fault { instance }) => struck && (instance != watch.instance || watch.gone == instance),
         Some(Excuse::Touched | Excuse::Dropped | Excuse::Declared { .. }) => true,
@@ -335,6 +342,8 @@ pub(crate) fn alarm_set(at: i64, now: i64, well: bool) {
         }
         if well {
             watch.touch();
+            // If the run is cut off, it comes then.
+            watch.recovery = watch.recovery.max(Some(at).filter(|_| watch.running.is_some()));
         } else {
             watch.faulty = true;
             watch.excuse = Some(Excuse::Fault { instance: watch.instance });
@@ -362,7 +371,7 @@ pub(crate) fn constructs(rows: Rows) -> u32 {
         if rows != watch.after && rows != watch.before {
             watch.complain(format!("torn: {rows:?} is not what any turn left: {:?}", watch.after));
         }
-        if watch.running.take().is_some_and(|running| running.retry >= do_core::limits::ALARM_RETRIES) {
+        if watch.running.take().is_some_and(Running::is_last) {
             watch.excuse = Some(Excuse::Dropped);
         }
         watch.excuse = watch.excuse.or(watch.excuse_before);
@@ -389,7 +398,6 @@ pub(crate) fn run_begins(retry: u32) {
             watch.complain("E5: two runs of the alarm at once".to_owned());
         }
         watch.running = Some(Running { retry, touched: false, failed: false });
-        watch.retry = retry;
         watch.recovery = None;
     });
 }
@@ -518,7 +526,7 @@ impl Watch {
             }
             _ if recovers || self.excuse.is_some() => return Ok(()),
             Some(run) if !well && !run.touched => {
-                if run.retry >= do_core::limits::ALARM_RETRIES {
+                if run.is_last() {
                     self.excuse = Some(Excuse::Dropped);
                 }
                 return Ok(()); // the platform tries again
