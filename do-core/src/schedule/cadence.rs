@@ -12,7 +12,7 @@ use std::time::Duration;
 /// When a recurring job comes. Kept in the object's database as the JSON that serde makes of it, for example
 /// `{"every":{"ms":60000,"anchor":0}}` and `{"cron":{"at":"0 9 * * MON-FRI","zone":"Europe/Zurich"}}`.
 ///
-/// Every occurrence is a time that an alarm can have (rule E1): positive and before the year 2190. A value that was
+/// Every occurrence is a time that an alarm can have (rule E1): positive and at most [`ALARM_MAX_MS`]. A value that was
 /// read from a database and makes no sense gives [`ErrorKind::Invalid`] where it is used, never a panic.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -37,11 +37,14 @@ pub(super) enum Cadence {
 }
 
 impl Cadence {
-    /// At `anchor`, and then again and again `every` later. Fractions of a millisecond are dropped.
+    /// At `anchor`, and then again and again `every` later.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for less than 1 ms, and for more than an `i64` holds in ms.
+    /// [`ErrorKind::Invalid`] for less than 1 ms, a fraction of one, and for more than an `i64` holds in ms.
     pub(super) fn every(every: Duration, anchor: Timestamp) -> Result<Self, Error> {
+        if !every.subsec_nanos().is_multiple_of(1_000_000) {
+            return Err(invalid(format!("every {every:?}: it must be whole milliseconds")));
+        }
         let ms = i64::try_from(every.as_millis())
             .map_err(|_| invalid(format!("every {} s is too long", every.as_secs())))?;
         check_every(ms)?;
@@ -78,7 +81,7 @@ impl Cadence {
         match self {
             Self::Every { every, anchor } => Ok(Every::new(*every, *anchor)?.next_after(t)),
             #[cfg(feature = "cron")]
-            Self::Cron { cron, zone } => Ok(Rule::parse(cron, zone)?.next_after(t)),
+            Self::Cron { cron, zone } => Ok(Rule::read(cron, zone)?.next_after(t)),
             #[cfg(not(feature = "cron"))]
             Self::Cron { cron, .. } => Err(without_cron(cron)),
         }
@@ -143,7 +146,7 @@ impl Cadence {
             }
             #[cfg(feature = "cron")]
             Self::Cron { cron, zone } => {
-                let rule = Rule::parse(cron, zone)?;
+                let rule = Rule::read(cron, zone)?;
                 walk(&|t| rule.latest_until(t));
                 Ok(())
             }

@@ -68,6 +68,17 @@ impl Rule {
     /// [`ErrorKind::Invalid`] when it is too long, malformed or on no day of any year, and for a name that is no time
     /// zone of the database in the binary.
     pub(super) fn parse(expression: &str, zone: &str) -> Result<Self, Error> {
+        let rule = Self::read(expression, zone)?;
+        // Every combination of a date and a day of the week that there is, is in these 28 years from 2001 on.
+        if rule.first_match(Range { start: 11_323 * DAY, end: 21_550 * DAY }).is_none() {
+            let message = format!("cron expression {expression:?}: there is no such day in any year");
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        Ok(rule)
+    }
+
+    /// [`parse`](Self::parse) for what was parsed before: one that never comes is taken.
+    pub(super) fn read(expression: &str, zone: &str) -> Result<Self, Error> {
         let bytes = expression.len();
         if bytes > EXPRESSION_BYTES {
             let message = format!("cron expression is {bytes} bytes long, the limit is {EXPRESSION_BYTES}");
@@ -81,7 +92,7 @@ impl Rule {
         let parser = CronParser::builder().seconds(Seconds::Required).year(Year::Required).build();
         let pattern = parser.parse(&fields).map_err(|e| refuse(e.to_string()))?.pattern;
         let time = [&pattern.hours, &pattern.minutes, &pattern.seconds];
-        let rule = Self {
+        Ok(Self {
             fixed: time.iter().all(|field| !field.from_wildcard),
             time: TimeOfDay {
                 hours: bits(&pattern.hours),
@@ -90,12 +101,7 @@ impl Rule {
             },
             pattern,
             zone: time_zone(zone)?,
-        };
-        // Every combination of a date and a day of the week that there is, is in these 28 years from 2001 on.
-        if rule.first_match(Range { start: 11_323 * DAY, end: 21_550 * DAY }).is_none() {
-            return Err(refuse("there is no such day in any year".to_owned()));
-        }
-        Ok(rule)
+        })
     }
 
     /// The name of the zone as the database writes it.

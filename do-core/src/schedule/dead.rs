@@ -75,7 +75,9 @@ impl<Q: SqlStorage> Store<Q> {
             "INSERT INTO _schedule_dead (name, at, tick, attempts, error, terms, payload) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (row.name(), now, scheduled, row.attempt, cut(error), terms, row.payload.clone()),
         )?;
-        self.trim("_schedule_dead", DEAD_LETTERS_KEPT)
+        // By their number and not by their ids, which have gaps where letters were replayed or discarded.
+        let oldest = "DELETE FROM _schedule_dead WHERE id <= (SELECT id FROM _schedule_dead ORDER BY id DESC LIMIT 1 OFFSET ?)";
+        self.query(oldest, (DEAD_LETTERS_KEPT,)).map(drop)
     }
 
     /// Keeps the latest rows of a table whose ids grow by one.

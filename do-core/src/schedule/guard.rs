@@ -16,18 +16,29 @@ pub(super) async fn guarded(
     limit: Duration,
     over: impl Future<Output = ()>,
 ) -> Result<(), Failure> {
-    let (mut job, mut over) = (pin!(job), pin!(over));
-    poll_fn(|cx| {
-        // Unwind safety: the job is not polled again, and what objects share must stand errors anyway.
-        match catch_unwind(AssertUnwindSafe(|| job.as_mut().poll(cx))) {
+    let (mut job, mut over) = (Some(Box::pin(job)), pin!(over));
+    let mut ended = poll_fn(|cx| {
+        let Some(running) = &mut job else { return Poll::Ready(Ok(())) };
+        match caught(|| running.as_mut().poll(cx)) {
             Ok(Poll::Ready(result)) => Poll::Ready(result),
-            Err(panic) => Poll::Ready(Err(Failure::msg(format!("it panicked: {}", words(&*panic))))),
+            Err(panic) => Poll::Ready(Err(panic)),
             Ok(Poll::Pending) => {
                 over.as_mut().poll(cx).map(|()| Err(Failure::msg(format!("it took longer than {limit:?}"))))
             }
         }
     })
-    .await
+    .await;
+    // Its destructors are its own code too.
+    if let Err(panic) = caught(|| drop(job.take())) {
+        ended = ended.and(Err(panic));
+    }
+    ended
+}
+
+/// Unwind safety: what panicked is not used again, and what objects share must stand errors anyway.
+fn caught<T>(code: impl FnOnce() -> T) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(code))
+        .map_err(|panic| Failure::msg(format!("it panicked: {}", words(&*panic))))
 }
 
 fn words(panic: &(dyn Any + Send)) -> &str {

@@ -20,7 +20,7 @@ const LOST_AFTER: Duration = Duration::from_secs(60);
 /// Raw slots are set beyond the present moment: one at it or before, set while the alarm runs, may come late (rule E4b).
 const SOON: Duration = Duration::from_millis(1);
 
-/// When arming is tried again after it failed, if no other event comes before.
+/// When arming is tried again after it failed, if nothing else does before; the last one again and again.
 const REPAIRS: [Duration; 4] =
     [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(16), Duration::from_secs(64)];
 
@@ -37,6 +37,8 @@ pub(super) struct Inner<S: ObjectState> {
     /// In this run changes set the slot all the same.
     pub(super) forsaken: Cell<bool>,
     repairing: Cell<bool>,
+    /// How often the slot could not be set.
+    faults: Cell<u64>,
     /// Runs in a row that the storage made fail.
     pub(super) failures: Cell<u32>,
     pub(super) stats: Cell<Stats>,
@@ -53,6 +55,7 @@ impl<S: ObjectState> Inner<S> {
             running: Cell::new(false),
             forsaken: Cell::new(false),
             repairing: Cell::new(false),
+            faults: Cell::new(0),
             failures: Cell::new(0),
             stats: Cell::default(),
         });
@@ -70,7 +73,7 @@ impl<S: ObjectState> Inner<S> {
     fn wake(self: &Rc<Self>) {
         self.is_awake();
         // In the turn of the event, so that nothing is committed before it.
-        let set = if self.doubt.get() {
+        let set = if self.doubt.get() && !self.running.get() {
             self.store.soonest().map(|due| self.arm(None, due))
         } else {
             Ok(self.armed(None))
@@ -129,7 +132,7 @@ impl<S: ObjectState> Inner<S> {
         if self.running.get() {
             // Without the row that runs the slot was emptied, as by `delete_all`: then this run does not come again if it
             // is cut off, and nobody would set the slot (rules E10, E14).
-            self.forsaken.set(self.forsaken.get() || before.is_none());
+            self.forsaken.set(self.forsaken.get() || (before.is_none() && due.is_some()));
             if !self.forsaken.get() {
                 return self.armed(None);
             }
@@ -147,39 +150,50 @@ impl<S: ObjectState> Inner<S> {
     /// Sets the raw slot for a deadline. Its failure is seen also when nobody waits for what this gives.
     pub(super) fn armed(self: &Rc<Self>, due: Option<Timestamp>) -> Armed<S> {
         let set = due.map(|due| Box::pin(self.set(self.raw_time(due))) as _);
-        Armed { inner: Rc::clone(self), set }
+        Armed { inner: Rc::clone(self), set, faults: self.faults.get() }
     }
 
-    fn set_ended(self: &Rc<Self>, result: Result<(), Error>) -> Result<(), Error> {
+    /// A `set` that was made when there had been so many faults.
+    fn set_ended(self: &Rc<Self>, result: Result<(), Error>, faults: u64) -> Result<(), Error> {
         match &result {
-            Ok(()) => self.doubt.set(false),
+            Ok(()) => self.holds_since(faults),
             Err(error) => self.failed_to_arm(error),
         }
         result
+    }
+
+    /// The rule held when there had been so many faults: one since then was of something that came later.
+    fn holds_since(&self, faults: u64) {
+        if self.faults.get() == faults {
+            self.doubt.set(false);
+        }
     }
 
     /// The rows are there and no alarm: tries it again and again, unless another change or event does before.
     pub(super) fn failed_to_arm(self: &Rc<Self>, error: &Error) {
         tracing::warn!(object = %self.state.id(), %error, "the alarm of the schedule could not be set");
         self.doubt.set(true);
+        self.faults.set(self.faults.get() + 1);
         if self.repairing.replace(true) {
             return;
         }
         let inner = Rc::clone(self);
         self.state.wait_until(async move {
-            for wait in REPAIRS {
+            let mut waits = REPAIRS.into_iter();
+            let mut wait = Duration::ZERO;
+            while inner.doubt.get() {
+                wait = waits.next().unwrap_or(wait);
                 inner.state.sleep(wait).await;
-                if inner.check().await.is_ok() {
-                    break;
-                }
+                drop(inner.check().await); // which tells
             }
             inner.repairing.set(false);
         });
     }
 
     /// Compares with the raw slot itself. Whether something was wrong.
-    pub(super) async fn check(&self) -> Result<bool, Error> {
+    pub(super) async fn check(self: &Rc<Self>) -> Result<bool, Error> {
         if self.store.soonest()?.is_none() {
+            self.doubt.set(false);
             return Ok(false);
         }
         let armed = self.state.alarms().get().await?;
@@ -187,12 +201,16 @@ impl<S: ObjectState> Inner<S> {
             return Ok(false);
         }
         // Read again: from here to the `set` nothing is awaited.
-        let Some(due) = self.store.soonest()? else { return Ok(false) };
+        let Some(due) = self.store.soonest()? else {
+            self.doubt.set(false);
+            return Ok(false);
+        };
         let wrong = armed.is_none_or(|armed| armed > self.raw_time(due) || self.is_lost(armed));
         if wrong {
-            self.set(self.raw_time(due)).await?;
+            self.armed(Some(due)).await?;
+        } else {
+            self.doubt.set(false);
         }
-        self.doubt.set(false);
         Ok(wrong)
     }
 
@@ -217,6 +235,7 @@ type Setting = Pin<Box<dyn Future<Output = Result<(), Error>>>>;
 pub(super) struct Armed<S: ObjectState> {
     inner: Rc<Inner<S>>,
     set: Option<Setting>,
+    faults: u64,
 }
 
 impl<S: ObjectState> Future for Armed<S> {
@@ -226,15 +245,15 @@ impl<S: ObjectState> Future for Armed<S> {
         let Some(set) = &mut self.set else { return Poll::Ready(Ok(())) };
         let result = ready!(set.as_mut().poll(cx));
         self.set = None;
-        Poll::Ready(self.inner.set_ended(result))
+        Poll::Ready(self.inner.set_ended(result, self.faults))
     }
 }
 
 impl<S: ObjectState> Drop for Armed<S> {
     fn drop(&mut self) {
         if let Some(set) = self.set.take() {
-            let inner = Rc::clone(&self.inner);
-            self.inner.state.wait_until(async move { drop(inner.set_ended(set.await)) });
+            let (inner, faults) = (Rc::clone(&self.inner), self.faults);
+            self.inner.state.wait_until(async move { drop(inner.set_ended(set.await, faults)) });
         }
     }
 }

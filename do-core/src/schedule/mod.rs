@@ -101,13 +101,14 @@ mod schedule;
 mod settings;
 mod slot;
 mod store;
+mod stored;
 
 pub use alarm::Alarm;
 pub use dead::{DEAD_LETTERS_KEPT, DeadLetter};
 pub use history::{Outcome, Run};
 pub use job::Job;
 pub use pending::Pending;
-pub use plan::{Missed, NAME_BYTES, PAYLOAD_BYTES, Plan, TIME_LIMIT, TIME_LIMIT_MAX};
+pub use plan::{CATCH_UP_MAX, Missed, NAME_BYTES, PAYLOAD_BYTES, Plan, TIME_LIMIT, TIME_LIMIT_MAX};
 pub use retry::Retry;
 pub use schedule::{KEYS_KEPT, Schedule};
 pub use settings::{Settings, Stats};

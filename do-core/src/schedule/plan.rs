@@ -13,18 +13,22 @@ pub const TIME_LIMIT: Duration = Duration::from_secs(5 * 60);
 /// [`ALARM_RUN`](crate::limits::ALARM_RUN) with it.
 pub const TIME_LIMIT_MAX: Duration = Duration::from_secs(14 * 60);
 
+/// Most ticks that [`Missed::CatchUp`] runs.
+pub const CATCH_UP_MAX: u32 = 1_000;
+
 /// What becomes of the ticks of a recurring job that nobody ran when they came, because the object or its host was not
 /// there or the job before was still running.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Missed {
     /// One run for all of them, told the latest; [`Job::missed`](super::Job::missed) counts the others.
     #[default]
     Once,
-    /// A tick that is later than this many milliseconds is not run at all: a report that nobody wants in the afternoon.
-    Skip(u64),
-    /// A run for each of the latest ones, oldest first, at most so many; those before are dropped.
+    /// A tick that is later than this is not run at all: a report that nobody wants in the afternoon. A retry of one
+    /// that was begun in time is, however late.
+    Skip(Duration),
+    /// A run for each of the latest ones, oldest first, at most so many; those before are dropped. At least one is run,
+    /// and at most [`CATCH_UP_MAX`].
     CatchUp(u32),
 }
 
@@ -81,9 +85,9 @@ impl When {
 pub(super) struct Terms {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) cadence: Option<Cadence>,
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "is_default", with = "super::stored::missed")]
     pub(super) missed: Missed,
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "is_default", with = "super::stored::retry")]
     pub(super) retry: Retry,
     /// In ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -132,7 +136,7 @@ impl Plan {
         Ok(Self::new(When::Every { every: interval, anchor: None }))
     }
 
-    /// Where the clock on the wall of a time zone shows what a cron expression says:
+    /// Where the clock on the wall of a time zone shows what a cron expression says, with the crate feature `cron`:
     /// `Plan::cron("0 9 * * MON-FRI", "Europe/Zurich")`. Five fields from the minute to the day of the week, or six that
     /// begin with the second, or a nickname like `@daily`; zones by their IANA names, from a database in the binary that is
     /// the same on every host.
@@ -194,7 +198,8 @@ impl Plan {
     }
 
     /// How long a run may take before it counts as failed and its future is dropped: [`TIME_LIMIT`] by default, at most
-    /// [`TIME_LIMIT_MAX`]. Only ends a job that awaits.
+    /// [`TIME_LIMIT_MAX`], which stands for anything longer. Only ends a job that awaits; one that may take no time at all
+    /// fails at its first await.
     #[must_use]
     pub fn time_limit(mut self, limit: Duration) -> Self {
         let ms = u64::try_from(limit.min(TIME_LIMIT_MAX).as_millis()).unwrap_or(u64::MAX);

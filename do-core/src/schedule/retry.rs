@@ -1,12 +1,11 @@
 use crate::{Error, ErrorKind, limits};
-use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// How often a job is run until it succeeds, and how long it waits in between: first so long, then twice as long each
 /// time, up to a bound, and up to a quarter more by chance, so that what failed together does not come again together.
 ///
 /// By default as the platform does with alarms: seven runs, 2 s doubling, at most 1,024 s (rule E8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
     runs: u32,
     /// In ms.
@@ -57,6 +56,11 @@ impl Retry {
     pub fn longest(mut self, longest: Duration) -> Self {
         self.longest = ms(longest).clamp(self.first, i64::MAX.unsigned_abs());
         self
+    }
+
+    /// The wait before the second run, and the longest one.
+    pub(super) fn waits(&self) -> (Duration, Duration) {
+        (Duration::from_millis(self.first), Duration::from_millis(self.longest))
     }
 
     /// How many runs there are at most.

@@ -6,7 +6,7 @@ use super::{
     guard::guarded,
     inner::Inner,
     job::{End, Ended},
-    plan::{Missed, Terms},
+    plan::{CATCH_UP_MAX, Missed, Terms},
     store::Row,
 };
 use crate::{AlarmInfo, AlarmScheduler, Error, ErrorKind, Failure, ObjectState, Timestamp, limits};
@@ -41,7 +41,11 @@ impl<S: ObjectState> Schedule<S> {
     /// pending.
     ///
     /// # Errors
-    /// Those of the storage and of the alarm, never a job's. Return them from `alarm()`.
+    /// Those of the storage and of the alarm, never a job's: return them from `alarm()`. [`ErrorKind::Invalid`] while it
+    /// runs already.
+    ///
+    /// # Cancellation
+    /// The job that runs is dropped at its await, and counts as a failed run when the next wake finds it.
     pub async fn run_due(
         &self,
         info: AlarmInfo,
@@ -129,6 +133,10 @@ impl<S: ObjectState> Inner<S> {
             Ok(terms) => terms,
             Err(error) => return self.refuse(&row, now, &error),
         };
+        // Whatever becomes of it, its next tick is asked for.
+        if let Some(Err(error)) = terms.cadence.as_ref().map(|cadence| cadence.next_after(now)) {
+            return self.refuse(&row, now, &error);
+        }
         if row.running {
             let claim = Claim { began: row.due, row, terms };
             let fault = Fault::Failed("its run was cut off".to_owned());
@@ -139,17 +147,14 @@ impl<S: ObjectState> Inner<S> {
         }
         let (tick, missed) = match &terms.cadence {
             // Due before its tick: a run that failed before the row was put anew is tried again.
-            Some(cadence) if row.tick <= now => match tick(cadence, terms.missed, &row, now) {
-                Ok(tick) => tick,
-                Err(error) => return self.refuse(&row, now, &error),
-            },
+            Some(cadence) if row.tick <= now => tick(cadence, terms.missed, &row, now)?,
             _ => (row.tick, 0),
         };
         // From here on a row that is due before its tick is one whose tick is still to come.
         let due = if tick <= now { row.due.max(tick) } else { row.due };
         let next = Row { due, tick, ..row.clone() };
         if let (Missed::Skip(late), Some(_), 0) = (terms.missed, &terms.cadence, row.attempt)
-            && tick.until(now) > Duration::from_millis(late)
+            && tick.until(now) > late
         {
             self.store.record(self.settings.history, &next, (now, now), Outcome::Skipped, None)?;
             return self.succeed(&row, &terms, now).map(|()| Step::Settled);
@@ -251,9 +256,10 @@ impl<S: ObjectState> Inner<S> {
 
     /// Sets the raw slot at the end of a run.
     async fn rearm(&self, failed: bool) -> Result<(), Error> {
-        let armed = self.state.alarms().get().await?;
+        let armed = self.state.alarms().get().await;
         // From here to the `set` nothing is awaited, and from here on changes set it by themselves.
         self.running.set(false);
+        let armed = armed?;
         let soonest = self.store.soonest()?;
         let failures = if failed { self.failures.get().saturating_add(1) } else { 0 };
         self.failures.set(failures);
@@ -278,7 +284,7 @@ fn tick(cadence: &Cadence, missed: Missed, row: &Row, now: Timestamp) -> Result<
     let before = Duration::from_millis(1);
     let latest = match missed {
         Missed::CatchUp(_) if row.attempt > 0 => return Ok((row.tick, 0)),
-        Missed::CatchUp(most) => most.max(1),
+        Missed::CatchUp(most) => most.clamp(1, CATCH_UP_MAX),
         Missed::Once | Missed::Skip(_) => 1,
     };
     let ticks = cadence.latest(row.tick - before, now, usize::try_from(latest).unwrap_or(usize::MAX))?;
@@ -309,7 +315,6 @@ impl<'a, S: ObjectState> Rearm<'a, S> {
 
     async fn end(mut self, failed: bool) -> Result<(), Error> {
         let result = self.inner.rearm(failed).await;
-        self.inner.running.set(false);
         // The platform tries a run that failed again, unless the object lets it succeed or has touched the raw slot.
         let result = result.inspect_err(|error| self.inner.failed_to_arm(error));
         self.ended = true;

@@ -81,9 +81,18 @@ pub(super) struct PlanStep {
     payload: Option<Value>,
     /// How many runs, and the wait before the second.
     retry: Option<(u32, u64)>,
-    missed: Option<Missed>,
+    missed: Option<MissedStep>,
     limit: Option<u64>,
     key: Option<String>,
+}
+
+/// [`Missed`] in JSON; late in ms.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum MissedStep {
+    Once,
+    Skip(u64),
+    CatchUp(u32),
 }
 
 /// The slots that there are, because their names live as long as the program.
@@ -156,7 +165,11 @@ impl<S: ObjectState> Inner<S> {
             made = made.retry(Retry::new(runs, Duration::from_millis(first))?);
         }
         if let Some(missed) = plan.missed {
-            made = made.missed(missed);
+            made = made.missed(match missed {
+                MissedStep::Once => Missed::Once,
+                MissedStep::Skip(late) => Missed::Skip(Duration::from_millis(late)),
+                MissedStep::CatchUp(most) => Missed::CatchUp(most),
+            });
         }
         if let Some(limit) = plan.limit {
             made = made.time_limit(Duration::from_millis(limit));

@@ -111,7 +111,7 @@ impl<S: ObjectState, const FLAW: u8> Planner<S, FLAW> {
         let does = &case.behaviours[usize::from(behaviour)];
         let missed = match does.missed {
             Missed::Once => schedule::Missed::Once,
-            Missed::Skip(ms) => schedule::Missed::Skip(ms.into()),
+            Missed::Skip(ms) => schedule::Missed::Skip(Duration::from_millis(ms.into())),
             Missed::CatchUp(most) => schedule::Missed::CatchUp(most.into()),
         };
         let retry = Retry::new(does.runs, Duration::from_millis(does.wait.into()))?;

@@ -211,10 +211,7 @@ pub(crate) fn heal() {
 pub(crate) fn needs_an_event(struck: bool) -> bool {
     with(|watch| match watch.excuse {
         _ if watch.before != watch.after && struck && watch.gone == watch.instance => true,
-<<<<<<< HEAD
-=======
         None if struck && watch.gone == watch.instance && watch.running.is_some_and(Running::is_last) => true,
->>>>>>> model
         None => struck && watch.excuse_before.is_some() && watch.gone == watch.instance,
         Some(Excuse::Fault { instance }) => struck && (instance != watch.instance || watch.gone == instance),
         Some(Excuse::Touched | Excuse::Dropped | Excuse::Declared { .. }) => true,

@@ -50,10 +50,12 @@ fn the_latest_are_given_oldest_first_and_counted_up_to_the_bound() {
 #[test]
 fn an_interval_is_at_least_a_millisecond() {
     let made = |d| Cadence::every(d, at(7)).map_err(|e| (e.kind(), e.to_string()));
-    assert_eq!(made(Duration::from_micros(1_999)), Ok(every(1, 7)));
+    assert_eq!(made(Duration::from_millis(1)), Ok(every(1, 7)));
     let refused = |message: &str| Err((ErrorKind::Invalid, message.to_owned()));
-    assert_eq!(made(Duration::from_micros(999)), refused("every 0 ms: it must be at least 1 ms"));
-    assert_eq!(made(Duration::MAX), refused("every 18446744073709551615 s is too long"));
+    assert_eq!(made(Duration::from_micros(1_999)), refused("every 1.999ms: it must be whole milliseconds"));
+    assert_eq!(made(Duration::from_micros(999)), refused("every 999µs: it must be whole milliseconds"));
+    assert_eq!(made(Duration::ZERO), refused("every 0 ms: it must be at least 1 ms"));
+    assert_eq!(made(Duration::from_secs(u64::MAX)), refused("every 18446744073709551615 s is too long"));
 }
 
 #[test]
