@@ -103,6 +103,9 @@ impl<S: ObjectState> Schedule<S> {
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when it recurs and a job of that name is there again; as [`put`](Self::put).
+    ///
+    /// # Cancellation
+    /// Happens at the first poll; a future that is never polled does nothing.
     pub async fn replay(&self, id: i64) -> Result<bool, Error> {
         let inner = &self.inner;
         let now = inner.state.now();

@@ -16,11 +16,11 @@ pub struct Run {
     pub name: String,
     /// The time that it was to run at.
     pub scheduled: Timestamp,
-    /// When it began.
+    /// When it began; for one that was cut off, when it was due.
     pub began: Timestamp,
     /// When it ended, or was found cut off.
     pub ended: Timestamp,
-    /// Which run it was for that time, from 1.
+    /// Which run it was for that time, from 1. 0 if it was skipped.
     pub attempt: u32,
     /// What came of it.
     pub outcome: Outcome,
@@ -35,7 +35,7 @@ pub struct Run {
 pub enum Outcome {
     /// It succeeded.
     Done,
-    /// It failed, and is tried again unless it was cancelled meanwhile.
+    /// It failed, and is tried again unless it was cancelled or replaced meanwhile.
     Failed,
     /// It failed for the last time: see [`Schedule::dead_letters`].
     Dead,

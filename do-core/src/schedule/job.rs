@@ -40,7 +40,8 @@ impl Job {
         self.scheduled
     }
 
-    /// Which run this is for that time: 1 is the first. A run that was cut off by a crash counts.
+    /// Which run this is since the last one that succeeded or was given up: 1 is the first. A run that was cut off by a
+    /// crash counts.
     pub fn attempt(&self) -> u32 {
         self.attempt
     }
@@ -65,7 +66,7 @@ impl Job {
     }
 
     /// The same for each run of this job at this time and for no other of this object: for whoever is asked to do
-    /// something once.
+    /// something once. A job that is put anew in a run that then fails has no longer the time of that run.
     pub fn idempotency_key(&self) -> String {
         format!("{}@{}", self.name, self.scheduled)
     }

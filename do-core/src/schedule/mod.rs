@@ -51,8 +51,9 @@
 //! # What it promises
 //! - **While rows are pending, the raw alarm is set for the soonest of them or before.** Row and alarm are one commit. It
 //!   is checked after each change, at the end of each run on whatever path, and at an instance's first event that is not
-//!   the alarm's, where also an alarm is mended that the platform dropped, forgot or left in the past. Without pending rows
-//!   there is no alarm.
+//!   the alarm's, where also an alarm is mended that the platform dropped, forgot or left in the past. One that cannot be
+//!   set is tried again for as long as the instance lives, which that keeps in memory. Without pending rows there is no
+//!   alarm; only what a constructor takes away lets it come once for nothing.
 //! - **A job runs at least once.** It is claimed in a commit of its own before it begins, so a crash counts as a failed
 //!   run; it is tried again with growing waits ([`Retry`]), and after the last run it is a
 //!   [dead letter](Schedule::dead_letters), which can be read and [replayed](Schedule::replay). What it writes behind its
@@ -68,19 +69,24 @@
 //!
 //! | | rows written, alarm sets included |
 //! |---|---|
+//! | the first of all, which makes the tables | 3 more |
 //! | a deadline that becomes the soonest | 2 for the row, 1 for the alarm |
-//! | another deadline | 2 |
-//! | the same deadline | 0 |
+//! | another deadline, sooner or later | 2 |
+//! | another payload at the same time | 1 |
+//! | the same again | 0 |
+//! | an idempotency key | 2 |
+//! | cancelling | 1, and the alarm's deletion with the last row |
 //! | a run of what runs once | 1 before, 1 after |
-//! | a run of what recurs | 1 before, 2 after |
+//! | a run of what recurs, or that fails | 1 before (2 after missed ticks), 2 after |
 //! | the end of a wake | 1, or 0 if nothing is left |
-//! | history of a job | 1, and 1 when one is forgotten for it |
+//! | a run in the history | 1, and 1 when one is forgotten for it |
+//! | a dead letter | 2 |
 //!
-//! Slots have no history. An instance's first event reads up to two rows.
+//! Slots have no history. An instance's first event reads up to two rows, three if its constructor put something new.
 //!
 //! # Limits
-//! Names have [`NAME_BYTES`], payloads [`PAYLOAD_BYTES`]; [`DEAD_LETTERS_KEPT`] dead letters and [`KEYS_KEPT`] idempotency
-//! keys are kept; any number of deadlines may be pending. A job runs for [`TIME_LIMIT`] unless its plan says otherwise.
+//! Names have [`NAME_BYTES`], payloads [`PAYLOAD_BYTES`]; [`DEAD_LETTERS_KEPT`] dead letters, with their payloads, and
+//! [`KEYS_KEPT`] idempotency keys are kept; any number of deadlines may be pending. A job runs for [`TIME_LIMIT`] unless its plan says otherwise.
 //! Its tables are called `_schedule` and `_schedule_*`.
 
 mod alarm;

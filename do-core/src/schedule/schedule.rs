@@ -49,11 +49,12 @@ impl<S: ObjectState> Schedule<S> {
     /// await it to know that the platform took the alarm.
     ///
     /// The same plan again changes nothing and writes nothing: a recurring job keeps its next tick, and one that waits
-    /// for a retry keeps that. With another cadence or time it begins anew.
+    /// for a retry keeps that. With another cadence or time it begins anew; a run of the old one that is under way goes on
+    /// and, if it fails and the payload is another now, is not tried again.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] and [`ErrorKind::Limit`] for a name or a key that cannot be one and for a time that no
-    /// alarm can have (rule E1); as [`SqlStorage::exec`](crate::SqlStorage::exec). Nothing is changed then. An error of the alarm itself leaves the
+    /// [`ErrorKind::Invalid`] and [`ErrorKind::Limit`] for a name or a key that cannot be one, for a time that no alarm
+    /// can have (rule E1) and for a first tick beyond all of those; as [`SqlStorage::exec`](crate::SqlStorage::exec). Nothing is changed then. An error of the alarm itself leaves the
     /// row there, and the alarm is tried again in the background.
     pub fn put(&self, name: &str, plan: Plan) -> impl Future<Output = Result<(), Error>> + use<S> {
         let armed = self.put_now(name, plan);
@@ -158,6 +159,9 @@ impl<S: ObjectState> Schedule<S> {
     ///
     /// # Errors
     /// As [`SqlStorage::exec`](crate::SqlStorage::exec), and those of the alarm, which is deleted with the last row.
+    ///
+    /// # Cancellation
+    /// Happens at the first poll; a future that is never polled does nothing.
     pub async fn cancel(&self, name: &str) -> Result<bool, Error> {
         if !self.inner.store.delete(name)? {
             return Ok(false);
@@ -192,7 +196,8 @@ impl<S: ObjectState> Schedule<S> {
     }
 
     /// Compares the rows with the raw slot and mends it. Whether something was wrong. An instance does it by itself at
-    /// its first event that is not the alarm's; for a watchdog that calls from outside.
+    /// its first event that is not the alarm's; for a watchdog that calls from outside. Dropping the future leaves the
+    /// alarm as it was or set.
     ///
     /// # Errors
     /// As [`SqlStorage::exec`](crate::SqlStorage::exec), and those of the alarm.

@@ -35,6 +35,7 @@ pub(super) enum ScheduleStep {
     PutEach(Vec<i64>),
     Declare(String, PlanStep),
     Cancel(String),
+    Retire(String),
     /// What is pending under a name.
     Show(String),
     Pending(String, u32),
@@ -84,6 +85,7 @@ pub(super) struct PlanStep {
     missed: Option<MissedStep>,
     limit: Option<u64>,
     key: Option<String>,
+    failures_only: bool,
 }
 
 /// [`Missed`] in JSON; late in ms.
@@ -177,6 +179,9 @@ impl<S: ObjectState> Inner<S> {
         if let Some(key) = &plan.key {
             made = made.key(key);
         }
+        if plan.failures_only {
+            made = made.record_failures_only();
+        }
         Ok(made)
     }
 
@@ -217,6 +222,7 @@ impl<S: ObjectState> Inner<S> {
                 }
                 Value::Null
             }
+            ScheduleStep::Retire(name) => json!(self.schedule()?.retire(name)?),
             ScheduleStep::Cancel(name) => json!(self.schedule()?.cancel(name).await?),
             ScheduleStep::Check => json!(self.schedule()?.check().await?),
             ScheduleStep::Cost(steps) => {

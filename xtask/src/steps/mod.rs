@@ -41,7 +41,11 @@ pub(crate) fn all() -> Vec<Step> {
             "the examples, and the page of the sync server, hold in workerd",
             workers::test::test,
         ),
-        long("test-long", "the tests again with 40 times the random cases (--full)", test::test_long),
+        long(
+            "test-long",
+            "the tests again with the random cases of a long run, a million of them for the schedule (--full)",
+            test::test_long,
+        ),
         long(
             "contract-long",
             "the cases of the contract that wait long, in workerd (--full)",
