@@ -78,7 +78,7 @@ async fn failures_only<D: Driver>(lab: &Lab<D>) -> Outcome {
     is_bare(lab, "a").await?;
     let runs = outcomes(lab, "a", 2).await?;
     let seen: Vec<_> = runs.iter().map(|run| json!([run["name"], run["outcome"]])).collect();
-    same("the history", seen, json!([["b", "done"], ["a", "failed"]]))
+    same("the history", seen, json!([["b", "Done"], ["a", "Failed"]]))
 }
 
 async fn retired<D: Driver>(lab: &Lab<D>) -> Outcome {
