@@ -127,7 +127,8 @@ struct Watch {
     excuse: Option<Excuse>,
     /// Before the last turn, which may not commit.
     excuse_before: Option<Excuse>,
-    was_touched: bool,
+    /// There may be an alarm that nothing is pending for, until it comes.
+    may_idle: bool,
     /// Where a run that failed put the alarm.
     recovery: Option<i64>,
     failures: u32,
@@ -232,7 +233,7 @@ pub(crate) fn is_late(now: i64) -> Option<String> {
 /// Nothing is pending, and yet there is an alarm that the schedule has set.
 pub(crate) fn is_armed_for_nothing() -> Option<String> {
     with(|watch| {
-        let armed = watch.armed.filter(|_| watch.after.pending.is_empty() && !watch.was_touched)?;
+        let armed = watch.armed.filter(|_| watch.after.pending.is_empty() && !watch.may_idle)?;
         Some(format!("idle: nothing is pending, but the alarm is set for {armed}"))
     })
 }
@@ -316,7 +317,7 @@ pub(crate) fn fail(what: Failing) {
 pub(crate) fn raw_was_touched() {
     with(|watch| {
         watch.excuse = Some(Excuse::Touched);
-        watch.was_touched = true;
+        watch.may_idle = true;
         watch.touch();
     });
 }
@@ -510,7 +511,8 @@ impl Watch {
         }
         let Some(soonest) = self.after.soonest() else {
             self.excuse = None;
-            let unused = run.is_some_and(|_| well) && armed.is_some() && !self.was_touched && !self.faulty;
+            self.may_idle |= self.faulty; // the row was taken away, and then the alarm could not be
+            let unused = run.is_some_and(|_| well) && armed.is_some() && !self.may_idle && !self.faulty;
             return if unused { Err("idle: a run leaves an alarm and no rows".to_owned()) } else { Ok(()) };
         };
         let most = soonest.max(self.now + 1);
@@ -542,7 +544,7 @@ impl Watch {
 
     fn rows_are_explained(&mut self, kind: Kind, now: i64) -> Verdict {
         if self.events.contains(&Event::DeletedAll) {
-            self.claimed = self.after.pending.values().filter(|row| row.running).cloned().collect();
+            self.claimed.extend(self.after.pending.values().filter(|row| row.running).cloned()); // beside what runs on
             return Ok(());
         }
         if let Some(key) = self.after.pending.keys().find(|key| !is_known(key)) {
