@@ -75,10 +75,13 @@ impl<Q: SqlStorage> Store<Q> {
             "INSERT INTO _schedule_dead (name, at, tick, attempts, error, terms, payload) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (row.name(), now, scheduled, row.attempt, cut(error), terms, row.payload.clone()),
         )?;
-        self.trim("_schedule_dead", DEAD_LETTERS_KEPT)
+        // Not by distance: those that were replayed or discarded leave gaps, and must not push out what is left.
+        let sql = "DELETE FROM _schedule_dead WHERE id <= \
+            (SELECT id FROM _schedule_dead ORDER BY id DESC LIMIT 1 OFFSET ?)";
+        self.query(sql, (DEAD_LETTERS_KEPT,)).map(drop)
     }
 
-    /// Keeps the latest rows of a table whose ids grow by one.
+    /// Keeps the latest rows of a table whose ids grow by one and of which only the oldest are ever taken away.
     pub(super) fn trim(&self, table: &str, keep: u32) -> Result<(), Error> {
         self.query(&format!("DELETE FROM {table} WHERE id <= (SELECT max(id) FROM {table}) - ?"), (keep,))
             .map(drop)
