@@ -270,9 +270,8 @@ fn tick(cadence: &Cadence, missed: Missed, row: &Row, now: Timestamp) -> Result<
         Missed::CatchUp(most) => most.max(1),
         Missed::Once | Missed::Skip(_) => 1,
     };
-    let ticks = cadence.latest(row.tick - before, now, usize::try_from(latest).unwrap_or(usize::MAX))?;
-    match ticks.first() {
-        Some(&tick) if tick > row.tick => {
+    match cadence.oldest_of_latest(row.tick - before, now, latest.into())? {
+        Some(tick) if tick > row.tick => {
             Ok((tick, cadence.count(row.tick - before, tick - before, COUNTED)?))
         }
         _ => Ok((row.tick, 0)),
