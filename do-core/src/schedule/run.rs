@@ -9,7 +9,9 @@ use super::{
     plan::{Missed, Terms},
     store::Row,
 };
-use crate::{AlarmInfo, AlarmScheduler, Error, ErrorKind, Failure, ObjectState, Timestamp};
+use crate::{
+    AlarmInfo, AlarmScheduler, Error, ErrorKind, Failure, ObjectState, Timestamp, limits::ALARM_MAX_MS,
+};
 use std::{rc::Rc, time::Duration};
 
 /// After this no further job begins whose limit would not fit: the platform ends a run after
@@ -220,7 +222,8 @@ impl<S: ObjectState> Inner<S> {
 
     /// The row is due again after a while: a recurring one at its next tick at the latest.
     fn retry(&self, row: &Row, current: &Row, terms: &Terms, now: Timestamp) -> Result<(), Error> {
-        let mut due = now + terms.retry.wait(row.attempt, self.state.random());
+        let last = Timestamp::from_millis(ALARM_MAX_MS);
+        let mut due = (now + terms.retry.wait(row.attempt, self.state.random())).min(last);
         if current.running {
             let next = match &terms.cadence {
                 _ if row.due < row.tick && row.tick > now => Some(row.tick),
