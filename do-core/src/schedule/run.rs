@@ -142,7 +142,7 @@ impl<S: ObjectState> Inner<S> {
         if let (Missed::Skip(late), Some(_), 0) = (terms.missed, &terms.cadence, row.attempt)
             && tick.until(now) > Duration::from_millis(late)
         {
-            self.store.record(self.settings.history, &next, (now, now), Outcome::Skipped, None)?;
+            self.record(&next, (now, now), Outcome::Skipped, None)?;
             return self.succeed(&row, &terms, now).map(|()| Step::Settled);
         }
         let next = Row { attempt: row.attempt.saturating_add(1), running: true, ..next };
@@ -202,7 +202,25 @@ impl<S: ObjectState> Inner<S> {
         if terms.quiet && outcome == Outcome::Done {
             return Ok(());
         }
-        self.store.record(self.settings.history, row, (*began, now), outcome, error.as_deref())
+        self.record(row, (*began, now), outcome, error.as_deref())
+    }
+
+    /// Writes a run into the history. One that has no room, on a full disk for instance, is no reason to run a job again
+    /// that has ended, nor to keep those behind it, one of which may be there to make room.
+    fn record(
+        &self,
+        row: &Row,
+        times: (Timestamp, Timestamp),
+        outcome: Outcome,
+        error: Option<&str>,
+    ) -> Result<(), Error> {
+        match self.store.together(|| self.store.record(self.settings.history, row, times, outcome, error)) {
+            Err(error) if !matches!(error.kind(), ErrorKind::Reset | ErrorKind::NotInEvent) => {
+                tracing::warn!(object = %self.state.id(), job = row.name(), %error, "a run is missing in the history");
+                Ok(())
+            }
+            recorded => recorded,
+        }
     }
 
     /// The row goes on to the first tick after a time, or is done.

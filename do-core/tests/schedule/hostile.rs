@@ -88,7 +88,7 @@ impl DurableObject<HostState> for Own {
     async fn alarm(&self, info: AlarmInfo) -> Result<()> {
         match Self::behaviour().alarm {
             Some(alarm) => alarm(self.clone(), info).await,
-            None => self.run_due(info).await,
+            None => self.run_due(info).await.inspect_err(|error| note(format!("the run failed: {error}"))),
         }
     }
 }
@@ -164,7 +164,10 @@ impl World {
             None => assert_eq!(armed, None),
             Some(due) => {
                 let armed = armed.expect("something is pending and nothing is armed");
-                assert!(armed <= due.max(self.kit.now() + Duration::from_millis(1)), "{armed} is behind {due}");
+                assert!(
+                    armed <= due.max(self.kit.now() + Duration::from_millis(1)),
+                    "{armed} is behind {due}"
+                );
             }
         }
     }
@@ -199,7 +202,9 @@ fn times_at_the_bounds_are_taken_and_those_beyond_change_nothing() {
                     kinds.push(own.schedule.slot("s").set(at).await.unwrap_err().kind());
                 }
                 assert_eq!(own.schedule.pending("", 9)?, []);
-                own.schedule.put("last", Plan::at(Timestamp::from_millis(6_942_758_399_999)).key("k")).await?;
+                own.schedule
+                    .put("last", Plan::at(Timestamp::from_millis(6_942_758_399_999)).key("k"))
+                    .await?;
                 own.schedule.slot("first").set(Timestamp::from_millis(1)).await?;
                 Ok(kinds)
             })
@@ -249,7 +254,8 @@ fn intervals_and_anchors_at_the_bounds_come_at_their_ticks_or_are_refused() {
 fn names_in_any_language_are_names_and_page_in_their_order() {
     let world = World::new(fails);
     world.kit.run(async {
-        let names = ["ß", "a b", "🦀🦀", "\u{202e}rtl", "e\u{301}", "é", "%_", "'; DROP TABLE _schedule; --", "_"];
+        let names =
+            ["ß", "a b", "🦀🦀", "\u{202e}rtl", "e\u{301}", "é", "%_", "'; DROP TABLE _schedule; --", "_"];
         let long = "ü".repeat(128);
         let told = long.clone();
         world
@@ -287,7 +293,8 @@ fn names_in_any_language_are_names_and_page_in_their_order() {
                     own.schedule.put(&letter.name, Plan::at(own.after(60_000))).await?;
                 }
                 let (mut after, mut ids) = (String::new(), Vec::new());
-                while let Some(page) = Some(own.schedule.pending(&after, 3)?).filter(|page| !page.is_empty()) {
+                while let Some(page) = Some(own.schedule.pending(&after, 3)?).filter(|page| !page.is_empty())
+                {
                     after.clone_from(&page.last().unwrap().id);
                     ids.extend(page.into_iter().map(|row| row.id));
                 }
@@ -447,7 +454,8 @@ fn a_run_within_a_run_is_refused_and_fails_its_job_alone() {
             .await;
         world.advance(5_000).await;
         assert_eq!(log(), ["recursive", "well"]);
-        let error = world.call(|own| async move { Ok(own.schedule.dead_letters(0, 9)?.remove(0).error) }).await;
+        let error =
+            world.call(|own| async move { Ok(own.schedule.dead_letters(0, 9)?.remove(0).error) }).await;
         assert_eq!(error, "this schedule runs what is due already");
         world.is_sound().await;
     });
@@ -472,9 +480,7 @@ fn a_job_may_call_its_own_object_which_may_put_cancel_and_replay() {
         Ok(())
     });
     world.kit.run(async {
-        world
-            .call(|own| async move { Ok(own.schedule.put("calls", Plan::at(own.after(10))).await?) })
-            .await;
+        world.call(|own| async move { Ok(own.schedule.put("calls", Plan::at(own.after(10))).await?) }).await;
         world.advance(20_000).await;
         assert_eq!(log(), ["calls", "calls slot", "calls"]);
         CALL.take();
@@ -580,7 +586,8 @@ fn a_run_that_the_object_itself_drops_counts_and_can_be_begun_again_at_once() {
             .await;
         world.advance(60_000).await;
         assert_eq!(log(), ["slow 1", "cut", "quick 1", "slow 2", "cut"]);
-        let error = world.call(|own| async move { Ok(own.schedule.dead_letters(0, 9)?.remove(0).error) }).await;
+        let error =
+            world.call(|own| async move { Ok(own.schedule.dead_letters(0, 9)?.remove(0).error) }).await;
         assert_eq!(error, "its run was cut off");
         world.is_sound().await;
     });
@@ -835,8 +842,7 @@ fn rows_that_are_damaged_are_each_a_matter_of_themselves() {
                 world.advance(150).await;
                 let seen = log();
                 assert!(seen.iter().any(|name| name == "well"), "{damage}: {seen:?}");
-                let runs_failed = world.kit.history().matches("alarm fails").count();
-                assert_eq!(runs_failed, 0, "{damage}");
+                assert!(!seen.iter().any(|line| line.starts_with("the run failed")), "{damage}: {seen:?}");
                 world
                     .call(|own| async move {
                         own.schedule.pending("", 9)?;
@@ -865,31 +871,37 @@ fn rows_that_are_damaged_are_each_a_matter_of_themselves() {
 fn a_dead_letter_is_kept_while_there_are_not_too_many() {
     let world = World::new(async |_: Own, job: Job| job.give_up("as it should"));
     world.kit.run(async {
-        let kept = world
-            .call(|own| async move {
-                own.schedule.put("old", Plan::at(own.after(1))).await?;
-                own.state.sleep(Duration::from_millis(20)).await;
-                let old = own.schedule.dead_letters(0, 1)?.remove(0).id;
-                for n in 0..DEAD_LETTERS_KEPT + 5 {
-                    own.schedule.put(&format!("job {n}"), Plan::at(own.after(1))).await?;
-                    own.state.sleep(Duration::from_millis(20)).await;
-                    let letters = own.schedule.dead_letters(old, 9)?;
-                    assert_eq!(letters.len(), 1);
-                    own.schedule.discard(letters[0].id)?;
-                }
-                let left = own.schedule.dead_letters(0, 9)?;
-                Ok(left.into_iter().map(|letter| letter.name).collect::<Vec<_>>())
+        let put = |name: String| {
+            world.call(move |own| {
+                let name = name.clone();
+                async move { Ok(own.schedule.put(&name, Plan::at(own.after(1))).await?) }
             })
-            .await;
-        assert_eq!(kept, ["old"]);
+        };
+        put("old".to_owned()).await;
+        world.advance(2).await;
+        for n in 0..DEAD_LETTERS_KEPT + 5 {
+            put(format!("job {n}")).await;
+            world.advance(2).await;
+            let left = world
+                .call(|own| async move {
+                    let letters = own.schedule.dead_letters(0, 9)?;
+                    for letter in letters.iter().skip(1) {
+                        own.schedule.discard(letter.id)?;
+                    }
+                    Ok(letters.into_iter().map(|letter| letter.name).collect::<Vec<_>>())
+                })
+                .await;
+            assert_eq!(left, ["old".to_owned(), format!("job {n}")]);
+        }
     });
 }
 
 #[test]
 fn the_latest_thousand_dead_letters_are_kept_whatever_is_missing_between_them() {
-    let world = World::of(builder(), Settings::default().jobs_per_wake(u32::MAX), async |_: Own, job: Job| {
-        job.give_up("as it should")
-    });
+    let world =
+        World::of(builder(), Settings::default().jobs_per_wake(u32::MAX), async |_: Own, job: Job| {
+            job.give_up("as it should")
+        });
     world.kit.run(async {
         let total = u64::from(DEAD_LETTERS_KEPT) + 200;
         world
@@ -964,54 +976,61 @@ fn what_the_history_cannot_take_does_not_keep_jobs_from_ending() {
 // Many of them.
 
 #[test]
-fn of_ten_thousand_pending_an_operation_reads_those_that_it_is_about() {
-    let world = World::of(builder(), Settings::default().history(0), noted);
+fn ten_thousand_pending_are_run_each_once_and_in_their_order() {
+    let world = World::of(builder(), Settings::default().jobs_per_wake(u32::MAX), noted);
     world.kit.run(async {
-        let costs = world
+        world
             .call(|own| async move {
                 for n in 0..10_000_u64 {
-                    own.schedule.put(&format!("job {n}"), Plan::at(own.after(100_000 + n * 7 % 10_000))).await?;
+                    let at = own.after(100_000 + n * 7 % 10_000);
+                    own.schedule.put(&format!("{:05}", n * 7 % 10_000), Plan::at(at)).await?;
                 }
-                let schedule = &own.schedule;
-                let mut costs = Vec::new();
-                let mut before = schedule.stats();
-                let mut cost = |what: &'static str| {
-                    let after = schedule.stats();
-                    costs.push((what, after.rows_read - before.rows_read, after.rows_written - before.rows_written));
-                    before = after;
-                };
-                schedule.put("new", Plan::at(own.after(105_000)).key("k")).await?;
-                cost("put");
-                schedule.put("job 5", Plan::at(own.after(100_000 + 35))).await?;
-                cost("the same");
-                schedule.put("job 5", Plan::at(own.after(107_000))).await?;
-                cost("another");
-                schedule.slot("s").set(own.after(50_000)).await?;
-                cost("set");
-                schedule.cancel("job 6").await?;
-                cost("cancel");
-                schedule.get("job 7")?;
-                cost("get");
-                schedule.pending("job 8", 10)?;
-                cost("pending");
-                schedule.check().await?;
-                cost("check");
-                Ok(costs)
+                assert_eq!(own.schedule.stats().alarms_set, 1);
+                Ok(())
             })
             .await;
-        for (what, read, written) in &costs {
-            assert!(*read <= 12 && *written <= 8, "{what}: {read} read, {written} written");
-        }
-        assert!(costs.iter().any(|(_, read, _)| *read > 0), "nothing is counted");
-        world.advance(100_100).await;
-        let (jobs, read, wakes) = world
-            .call(|own| async move {
-                let stats = own.schedule.stats();
-                Ok((stats.jobs, stats.rows_read, stats.wakes))
+        world.advance(200_000).await;
+        let run = log();
+        assert_eq!(run.len(), 10_000);
+        assert!(run.is_sorted());
+        world.is_sound().await;
+    });
+}
+
+/// Those that the schedule asks of its tables, whatever is in them: as they are in `store.rs`, `dead.rs` and `schedule.rs`.
+#[test]
+fn no_question_reads_a_whole_table() {
+    let world = World::new(noted);
+    world.kit.run(async {
+        world
+            .call(|own| async move { Ok(own.schedule.put("a", Plan::at(own.after(9_000)).key("k")).await?) })
+            .await;
+        let questions = [
+            "SELECT due FROM _schedule ORDER BY due LIMIT 1",
+            "SELECT * FROM _schedule WHERE key = ?",
+            "SELECT * FROM _schedule WHERE due <= ? ORDER BY due, key LIMIT 1",
+            "SELECT * FROM _schedule WHERE key > ? ORDER BY key LIMIT ?",
+            "DELETE FROM _schedule WHERE key = ? RETURNING key",
+            "SELECT id FROM _schedule_keys WHERE key = ?",
+            "DELETE FROM _schedule_keys WHERE id <= (SELECT max(id) FROM _schedule_keys) - ?",
+            "SELECT * FROM _schedule_dead WHERE id > ? ORDER BY id LIMIT ?",
+            "SELECT * FROM _schedule_runs ORDER BY id DESC LIMIT ?",
+        ];
+        world
+            .call(move |own| async move {
+                for question in questions {
+                    let params = vec![do_core::Value::from(1_i64); question.matches('?').count()];
+                    let plan = own.state.sql().exec(&format!("EXPLAIN QUERY PLAN {question}"), params)?;
+                    let steps: Vec<String> = plan.iter().map(|row| row.at(3)).collect::<Result<_, _>>()?;
+                    let bounded = question.contains("LIMIT");
+                    let whole = |step: &String| {
+                        step.contains("TEMP B-TREE") || (step.starts_with("SCAN") && !bounded)
+                    };
+                    assert!(!steps.iter().any(whole), "{question}: {steps:?}");
+                }
+                Ok(())
             })
             .await;
-        assert!(jobs >= 90, "{jobs}");
-        assert!(read <= jobs * 20 + wakes * 10 + 100, "{jobs} jobs in {wakes} wakes read {read}");
     });
 }
 
