@@ -1105,3 +1105,145 @@ fn a_schedule_that_is_opened_in_the_alarm_runs_and_puts() {
         world.is_sound().await;
     });
 }
+
+// Back-off.
+
+#[test]
+fn what_is_put_for_now_during_back_off_comes_now_and_what_is_put_for_before_keeps_the_retry() {
+    let world = World::new(fails);
+    world.kit.run(async {
+        world
+            .call(|own| async move {
+                let retry = || Retry::new(9, Duration::from_secs(100));
+                own.schedule.put("again", Plan::at(own.after(10)).retry(retry()?)).await?;
+                own.schedule.put("overdue", Plan::at(Timestamp::from_millis(5)).retry(retry()?)).await?;
+                let every = Plan::every(Duration::from_secs(1_000))?.anchored(own.after(10));
+                own.schedule.put("becomes one", every.retry(retry()?)).await?;
+                own.schedule.slot("slot").set(own.after(10)).await?;
+                Ok(())
+            })
+            .await;
+        world.advance(1_000).await;
+        assert_eq!(log(), ["overdue", "again", "becomes one", "slot"]);
+        let attempts = world
+            .call(|own| async move {
+                let retry = || Retry::new(9, Duration::from_secs(100));
+                let now = own.state.now();
+                own.schedule.put("again", Plan::at(now).retry(retry()?)).await?;
+                own.schedule.put("overdue", Plan::at(Timestamp::from_millis(5)).retry(retry()?)).await?;
+                own.schedule.put("becomes one", Plan::at(Timestamp::from_millis(5)).retry(retry()?)).await?;
+                own.schedule.slot("slot").set(now).await?;
+                let rows = own.schedule.pending("", 9)?;
+                Ok(rows.into_iter().map(|row| (row.name, row.attempts)).collect::<Vec<_>>())
+            })
+            .await;
+        let expected = [("again", 0), ("becomes one", 0), ("overdue", 1), ("slot", 0)];
+        assert_eq!(attempts, expected.map(|(name, attempts)| (name.to_owned(), attempts)));
+        world.advance(100).await;
+        assert_eq!(log(), ["again", "becomes one", "slot"]);
+        world.is_sound().await;
+    });
+}
+
+#[test]
+fn a_recurring_job_that_fails_at_each_tick_is_a_dead_letter_after_its_runs_and_goes_on() {
+    let world = World::new(async |_: Own, job: Job| {
+        note(format!("{} {} {}", job.scheduled(), job.attempt(), job.missed()));
+        Err(Failure::msg("as it should"))
+    });
+    world.kit.run(async {
+        world
+            .call(|own| async move {
+                let plan = Plan::every(Duration::from_secs(1))?.anchored(Timestamp::from_millis(0));
+                own.schedule.put("a", plan.retry(Retry::new(2, Duration::from_secs(60))?)).await?;
+                Ok(())
+            })
+            .await;
+        world.advance(4_500).await;
+        let at = |second: i64| BEGIN.as_millis() + second * 1_000;
+        let runs = [(1, 1, 0), (2, 2, 1), (3, 1, 0), (4, 2, 1)];
+        let runs = runs.map(|(second, attempt, missed)| format!("{} {attempt} {missed}", at(second)));
+        assert_eq!(log(), runs);
+        assert_eq!(world.call(|own| async move { Ok(own.schedule.dead_letters(0, 9)?.len()) }).await, 2);
+        world.is_sound().await;
+    });
+}
+
+// Jobs that take the object with them.
+
+#[test]
+fn a_job_that_resets_its_object_or_panics_when_it_is_dropped_counts_and_the_others_run() {
+    struct Mean;
+    impl Drop for Mean {
+        fn drop(&mut self) {
+            resume_unwind(Box::new("dropped"));
+        }
+    }
+    let world = World::new(async |own: Own, job: Job| {
+        note(format!("{} {}", job.name(), job.attempt()));
+        match job.name() {
+            "resets" => {
+                own.state.reset("as it should").await;
+            }
+            "mean" => {
+                let _mean = Mean;
+                std::future::pending::<()>().await;
+            }
+            _ => {}
+        }
+        Ok(())
+    });
+    world.kit.run(async {
+        world
+            .call(|own| async move {
+                let retry = || Retry::new(2, Duration::from_secs(100));
+                own.schedule.put("mean", Plan::at(own.after(20)).retry(retry()?).time_limit(Duration::ZERO)).await?;
+                own.schedule.put("resets", Plan::at(own.after(10)).retry(retry()?)).await?;
+                own.schedule.put("well", Plan::at(own.after(30))).await?;
+                Ok(())
+            })
+            .await;
+        world.advance(600_000).await;
+        let mut runs = log();
+        runs.sort();
+        assert_eq!(runs, ["mean 1", "mean 2", "resets 1", "resets 2", "well 1"]);
+        assert_eq!(world.call(|own| async move { Ok(own.schedule.dead_letters(0, 9)?.len()) }).await, 2);
+        world.is_sound().await;
+    });
+}
+
+#[test]
+fn everything_deleted_by_a_request_while_a_job_runs_stays_deleted_and_what_is_put_then_runs() {
+    let world = World::new(async |own: Own, job: Job| {
+        note(format!("{} {}", job.name(), job.attempt()));
+        own.state.sleep(Duration::from_secs(10)).await;
+        Err(Failure::msg("as it should"))
+    });
+    world.kit.run(async {
+        world
+            .call(|own| async move {
+                own.schedule.put("a", Plan::at(own.after(10))).await?;
+                own.schedule.put("b", Plan::at(own.after(20))).await?;
+                Ok(())
+            })
+            .await;
+        world.advance(1_000).await;
+        world
+            .call(|own| async move {
+                own.state.delete_all()?;
+                own.schedule.put("a", Plan::at(own.after(100_000)).payload(&7)?.retry(once())).await?;
+                Ok(())
+            })
+            .await;
+        world.is_sound().await;
+        world.advance(50_000).await;
+        assert_eq!(log(), ["a 1"]);
+        world.is_sound().await;
+        world.advance(100_000).await;
+        assert_eq!(log(), ["a 1"]);
+        let left = world
+            .call(|own| async move { Ok((own.schedule.pending("", 9)?.len(), own.schedule.dead_letters(0, 9)?.len())) })
+            .await;
+        assert_eq!(left, (0, 1));
+    });
+}
