@@ -106,7 +106,7 @@ impl<S: ObjectState> Schedule<S> {
         let mut terms = plan.terms;
         terms.cadence = plan.when.cadence(old.as_ref(), now)?;
         let due = match (&plan.when, &terms.cadence) {
-            (When::At(at), _) => due_at(*at, now, before.as_ref()),
+            (When::At(at), _) => due_at(*at, now, before.as_ref().filter(|_| old.is_none())),
             (_, Some(cadence)) if old.as_ref() == Some(cadence) => None,
             (_, cadence) => {
                 let first = cadence.as_ref().map_or(Ok(None), |cadence| cadence.next_after(now))?;
@@ -208,9 +208,11 @@ impl<S: ObjectState> Schedule<S> {
 }
 
 /// When what runs once is due, or `None` when that is pending already. While it runs its time is over, and the same one
-/// is a new one (rule E4).
+/// is a new one (rule E4). All that is overdue is now (rule E2), but while a retry is waited for, a time after the one
+/// that failed is another one (rule E11).
 fn due_at(at: Timestamp, now: Timestamp, before: Option<&Row>) -> Option<Timestamp> {
-    let is_same = |row: &Row| !row.running && (row.tick == at || (row.tick <= now && at <= now));
+    let is_overdue = |row: &Row| row.tick <= now && at <= if row.attempt == 0 { now } else { row.tick };
+    let is_same = |row: &Row| !row.running && (row.tick == at || is_overdue(row));
     (!before.is_some_and(is_same)).then(|| at.max(now))
 }
 
