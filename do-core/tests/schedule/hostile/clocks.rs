@@ -40,6 +40,7 @@ fn a_year_of_missed_milliseconds_is_one_step_for_each_policy() {
     }
 }
 
+#[cfg(feature = "cron")]
 #[test]
 fn catching_up_with_every_second_of_years_by_cron_takes_no_longer() {
     let world = World::new(async |_: Own, job: Job| {
@@ -63,6 +64,7 @@ fn catching_up_with_every_second_of_years_by_cron_takes_no_longer() {
     });
 }
 
+#[cfg(feature = "cron")]
 #[test]
 fn a_clock_that_goes_back_a_year_leaves_everything_pending_and_armed() {
     let world = World::new(fails);
@@ -112,6 +114,7 @@ fn a_retry_behind_the_last_time_of_an_alarm_comes_at_that() {
     });
 }
 
+#[cfg(feature = "cron")]
 #[test]
 fn what_recurs_is_over_with_the_last_time_of_an_alarm() {
     let last = Timestamp::from_millis(6_942_758_399_999);
