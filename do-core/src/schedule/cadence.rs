@@ -92,6 +92,7 @@ impl Cadence {
     ///
     /// # Errors
     /// As [`next_after`](Self::next_after).
+    #[cfg(test)]
     pub(super) fn latest(
         &self,
         after: Timestamp,
@@ -102,6 +103,30 @@ impl Cadence {
         self.walk_back(after, until, n, |t| found.push(t))?;
         found.reverse();
         Ok(found)
+    }
+
+    /// The oldest of the latest `n` occurrences in (`after`, `until`]. The work does not grow with the span, and only for
+    /// cron with `n`, up to the number of seconds in it.
+    ///
+    /// # Errors
+    /// As [`next_after`](Self::next_after).
+    pub(super) fn oldest_of_latest(
+        &self,
+        after: Timestamp,
+        until: Timestamp,
+        n: u64,
+    ) -> Result<Option<Timestamp>, Error> {
+        let (after, until) = (after.max(Timestamp::EPOCH), until.min(Timestamp::from_millis(ALARM_MAX_MS)));
+        if let Self::Every { every, anchor } = self {
+            return Ok(Every::new(*every, *anchor)?.oldest_of_latest(after, until, n));
+        }
+        // No two are in one second, so that this many are all there can be.
+        if n > after.until(until).as_secs() {
+            return Ok(self.next_after(after)?.filter(|t| *t <= until));
+        }
+        let mut oldest = None;
+        self.walk_back(after, until, usize::try_from(n).unwrap_or(usize::MAX), |t| oldest = Some(t))?;
+        Ok(oldest)
     }
 
     /// How many occurrences there are in (`after`, `until`], but at most `at_most`: that many means "or more". Only for
@@ -177,6 +202,12 @@ impl Every {
     fn latest_until(self, t: Timestamp) -> Option<Timestamp> {
         let n = self.until(t);
         if n == 0 { None } else { alarm_time(self.anchor + (n - 1) * self.every) }
+    }
+
+    fn oldest_of_latest(self, after: Timestamp, until: Timestamp, n: u64) -> Option<Timestamp> {
+        let end = self.until(until);
+        let first = self.until(after).max(end - i128::from(n));
+        if first < end { alarm_time(self.anchor + first * self.every) } else { None }
     }
 
     fn count(self, after: Timestamp, until: Timestamp) -> u64 {

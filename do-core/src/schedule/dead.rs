@@ -75,12 +75,13 @@ impl<Q: SqlStorage> Store<Q> {
             "INSERT INTO _schedule_dead (name, at, tick, attempts, error, terms, payload) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (row.name(), now, scheduled, row.attempt, cut(error), terms, row.payload.clone()),
         )?;
-        // By their number and not by their ids, which have gaps where letters were replayed or discarded.
-        let oldest = "DELETE FROM _schedule_dead WHERE id <= (SELECT id FROM _schedule_dead ORDER BY id DESC LIMIT 1 OFFSET ?)";
-        self.query(oldest, (DEAD_LETTERS_KEPT,)).map(drop)
+        // Not by distance: those that were replayed or discarded leave gaps, and must not push out what is left.
+        let sql = "DELETE FROM _schedule_dead WHERE id <= \
+            (SELECT id FROM _schedule_dead ORDER BY id DESC LIMIT 1 OFFSET ?)";
+        self.query(sql, (DEAD_LETTERS_KEPT,)).map(drop)
     }
 
-    /// Keeps the latest rows of a table whose ids grow by one.
+    /// Keeps the latest rows of a table whose ids grow by one and of which only the oldest are ever taken away.
     pub(super) fn trim(&self, table: &str, keep: u32) -> Result<(), Error> {
         self.query(&format!("DELETE FROM {table} WHERE id <= (SELECT max(id) FROM {table}) - ?"), (keep,))
             .map(drop)
@@ -102,7 +103,8 @@ impl<S: ObjectState> Schedule<S> {
     /// was such a letter; it is no longer one.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when it recurs and a job of that name is there again; as [`put`](Self::put).
+    /// [`ErrorKind::Invalid`] when it recurs and a job of that name is there again, and when its plan cannot be read; as
+    /// [`put`](Self::put).
     ///
     /// # Cancellation
     /// Happens at the first poll; a future that is never polled does nothing.

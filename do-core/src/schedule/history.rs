@@ -87,7 +87,8 @@ impl<Q: SqlStorage> Store<Q> {
 
 impl<S: ObjectState> Schedule<S> {
     /// The latest runs of jobs, the latest first, at most `limit` of those that
-    /// [`Settings::history`](super::Settings::history) keeps. Runs of slots are not kept.
+    /// [`Settings::history`](super::Settings::history) keeps. Runs of slots are not kept, and one that cannot be written
+    /// is missing.
     ///
     /// # Errors
     /// As [`SqlStorage::exec`].

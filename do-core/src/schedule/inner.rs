@@ -5,7 +5,7 @@
 //! when the soonest row becomes sooner by it. Row and alarm are one commit, and roll back as one (rule E13).
 
 use super::{Settings, Stats, store::Store};
-use crate::{AlarmScheduler, Error, ObjectState, Timestamp};
+use crate::{AlarmScheduler, Error, ObjectState, Timestamp, limits::ALARM_MAX_MS};
 use std::{
     cell::Cell,
     pin::Pin,
@@ -103,7 +103,8 @@ impl<S: ObjectState> Inner<S> {
 
     /// What the raw slot is to be set to for a deadline.
     pub(super) fn raw_time(&self, due: Timestamp) -> Timestamp {
-        due.max(self.state.now() + SOON)
+        // A row that nobody here wrote may say a time that no alarm can have (rule E1).
+        due.max(self.state.now() + SOON).min(Timestamp::from_millis(ALARM_MAX_MS))
     }
 
     /// Whether what was to come at that time did not, and nothing will.

@@ -25,10 +25,10 @@ pub enum Missed {
     #[default]
     Once,
     /// A tick that is later than this is not run at all: a report that nobody wants in the afternoon. A retry of one
-    /// that was begun in time is, however late.
+    /// that was begun in time is, however late. Alarms come some ms late, so with nothing a job may never run.
     Skip(Duration),
     /// A run for each of the latest ones, oldest first, at most so many; those before are dropped. At least one is run,
-    /// and at most [`CATCH_UP_MAX`].
+    /// and at most [`CATCH_UP_MAX`]. They come before other jobs that were due later.
     CatchUp(u32),
 }
 
@@ -216,7 +216,8 @@ impl Plan {
     }
 
     /// Puts it only if no plan with this key was put before, whether that one is pending, has run or was cancelled: for
-    /// a request that may come twice. The object remembers the latest
+    /// a request that may come twice. Otherwise it succeeds without effect. Keys are one set for all names; the object
+    /// remembers the latest
     /// [`KEYS_KEPT`](super::KEYS_KEPT) keys.
     #[must_use]
     pub fn key(mut self, key: impl Into<String>) -> Self {

@@ -9,7 +9,10 @@ use super::{
     plan::{CATCH_UP_MAX, Missed, Terms},
     store::Row,
 };
-use crate::{AlarmInfo, AlarmScheduler, Error, ErrorKind, Failure, ObjectState, Timestamp, limits};
+use crate::{
+    AlarmInfo, AlarmScheduler, Error, ErrorKind, Failure, ObjectState, Timestamp,
+    limits::{self, ALARM_MAX_MS},
+};
 use std::{rc::Rc, time::Duration};
 
 /// After this no further job begins whose limit would not fit: the platform ends a run after
@@ -156,7 +159,7 @@ impl<S: ObjectState> Inner<S> {
         if let (Missed::Skip(late), Some(_), 0) = (terms.missed, &terms.cadence, row.attempt)
             && tick.until(now) > late
         {
-            self.store.record(self.settings.history, &next, (now, now), Outcome::Skipped, None)?;
+            self.record(&next, (now, now), Outcome::Skipped, None)?;
             return self.succeed(&row, &terms, now).map(|()| Step::Settled);
         }
         let next = Row { attempt: row.attempt.saturating_add(1), running: true, ..next };
@@ -216,7 +219,25 @@ impl<S: ObjectState> Inner<S> {
         if terms.quiet && outcome == Outcome::Done {
             return Ok(());
         }
-        self.store.record(self.settings.history, row, (*began, now), outcome, error.as_deref())
+        self.record(row, (*began, now), outcome, error.as_deref())
+    }
+
+    /// Writes a run into the history. One that has no room, on a full disk for instance, is no reason to run a job again
+    /// that has ended, nor to keep those behind it, one of which may be there to make room.
+    fn record(
+        &self,
+        row: &Row,
+        times: (Timestamp, Timestamp),
+        outcome: Outcome,
+        error: Option<&str>,
+    ) -> Result<(), Error> {
+        match self.store.together(|| self.store.record(self.settings.history, row, times, outcome, error)) {
+            Err(error) if !matches!(error.kind(), ErrorKind::Reset | ErrorKind::NotInEvent) => {
+                tracing::warn!(object = %self.state.id(), job = row.name(), %error, "a run is missing in the history");
+                Ok(())
+            }
+            recorded => recorded,
+        }
     }
 
     /// The row goes on to the first tick after a time, or is done.
@@ -236,7 +257,8 @@ impl<S: ObjectState> Inner<S> {
 
     /// The row is due again after a while: a recurring one at its next tick at the latest.
     fn retry(&self, row: &Row, current: &Row, terms: &Terms, now: Timestamp) -> Result<(), Error> {
-        let mut due = now + terms.retry.wait(row.attempt, self.state.random());
+        let last = Timestamp::from_millis(ALARM_MAX_MS);
+        let mut due = (now + terms.retry.wait(row.attempt, self.state.random())).min(last);
         if current.running {
             let next = match &terms.cadence {
                 _ if row.due < row.tick && row.tick > now => Some(row.tick),
@@ -287,9 +309,8 @@ fn tick(cadence: &Cadence, missed: Missed, row: &Row, now: Timestamp) -> Result<
         Missed::CatchUp(most) => most.clamp(1, CATCH_UP_MAX),
         Missed::Once | Missed::Skip(_) => 1,
     };
-    let ticks = cadence.latest(row.tick - before, now, usize::try_from(latest).unwrap_or(usize::MAX))?;
-    match ticks.first() {
-        Some(&tick) if tick > row.tick => {
+    match cadence.oldest_of_latest(row.tick - before, now, latest.into())? {
+        Some(tick) if tick > row.tick => {
             Ok((tick, cadence.count(row.tick - before, tick - before, COUNTED)?))
         }
         _ => Ok((row.tick, 0)),

@@ -14,7 +14,7 @@ pub const KEYS_KEPT: u32 = 1_000;
 /// Named deadlines over the object's one alarm; see the [module](super).
 ///
 /// Open it once in an instance, in `new`, and clone it: clones are the same schedule. It owns the raw slot, which
-/// nobody else sets or deletes then.
+/// nobody else sets or deletes then, and the object's `alarm()` calls [`run_due`](Self::run_due) in each run.
 pub struct Schedule<S: ObjectState> {
     pub(super) inner: Rc<Inner<S>>,
 }
@@ -47,6 +47,8 @@ impl<S: ObjectState> Schedule<S> {
 
     /// Plans a job, in place of what is pending under that name. Takes effect at the call, row and alarm in one commit;
     /// await it to know that the platform took the alarm.
+    ///
+    /// Ticks are computed when they are put or run: after the clock was set back they stay where they are.
     ///
     /// The same plan again changes nothing and writes nothing: a recurring job keeps its next tick, and one that waits
     /// for a retry keeps that. With another cadence or time it begins anew; a run of the old one that is under way goes on
@@ -107,7 +109,7 @@ impl<S: ObjectState> Schedule<S> {
         let mut terms = plan.terms;
         terms.cadence = plan.when.cadence(old.as_ref(), now)?;
         let due = match (&plan.when, &terms.cadence) {
-            (When::At(at), _) => due_at(*at, now, before.as_ref()),
+            (When::At(at), _) => due_at(*at, now, before.as_ref().filter(|_| old.is_none())),
             (_, Some(cadence)) if old.as_ref() == Some(cadence) => None,
             (_, cadence) => {
                 let first = cadence.as_ref().map_or(Ok(None), |cadence| cadence.next_after(now))?;
@@ -213,9 +215,11 @@ impl<S: ObjectState> Schedule<S> {
 }
 
 /// When what runs once is due, or `None` when that is pending already. While it runs its time is over, and the same one
-/// is a new one (rule E4).
+/// is a new one (rule E4). All that is overdue is now (rule E2), but while a retry is waited for, a time after the one
+/// that failed is another one (rule E11).
 fn due_at(at: Timestamp, now: Timestamp, before: Option<&Row>) -> Option<Timestamp> {
-    let is_same = |row: &Row| !row.running && (row.tick == at || (row.tick <= now && at <= now));
+    let is_overdue = |row: &Row| row.tick <= now && at <= if row.attempt == 0 { now } else { row.tick };
+    let is_same = |row: &Row| !row.running && (row.tick == at || is_overdue(row));
     (!before.is_some_and(is_same)).then(|| at.max(now))
 }
 

@@ -7,6 +7,7 @@
 
 mod case;
 mod flaw;
+mod hostile;
 mod object;
 mod play;
 mod regression;

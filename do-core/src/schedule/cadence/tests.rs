@@ -48,6 +48,17 @@ fn the_latest_are_given_oldest_first_and_counted_up_to_the_bound() {
 }
 
 #[test]
+fn the_oldest_of_the_latest_is_found_without_the_others() {
+    let cadence = every(10, 100);
+    assert_eq!(cadence.oldest_of_latest(at(100), at(140), 2).unwrap(), Some(at(130)));
+    assert_eq!(cadence.oldest_of_latest(at(100), at(140), u64::MAX).unwrap(), Some(at(110)));
+    assert_eq!(cadence.oldest_of_latest(at(100), at(140), 0).unwrap(), None);
+    assert_eq!(cadence.oldest_of_latest(at(140), at(100), 9).unwrap(), None);
+    let years = every(1, 0).oldest_of_latest(at(i64::MIN), Timestamp::MAX, u64::MAX);
+    assert_eq!(years.unwrap(), Some(at(1)));
+}
+
+#[test]
 fn an_interval_is_at_least_a_millisecond() {
     let made = |d| Cadence::every(d, at(7)).map_err(|e| (e.kind(), e.to_string()));
     assert_eq!(made(Duration::from_millis(1)), Ok(every(1, 7)));
@@ -137,5 +148,6 @@ proptest! {
         }
         prop_assert_eq!(&walked, &latest);
         prop_assert_eq!(cadence.count(at(t), at(u), 3).unwrap(), latest.len() as u64);
+        prop_assert_eq!(cadence.oldest_of_latest(at(t), at(u), 3).unwrap(), latest.first().copied());
     }
 }

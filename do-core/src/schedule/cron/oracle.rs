@@ -159,6 +159,10 @@ proptest! {
         prop_assert_eq!((differs, latest.len()), (None, expected.len()));
         prop_assert_eq!(cadence.latest(t, end, 2).unwrap(), &expected[expected.len().saturating_sub(2)..]);
         prop_assert_eq!(cadence.count(t, end, 7).unwrap(), expected.len().min(7) as u64);
+        for n in [1, 2, 1_000_000] {
+            let oldest = cadence.latest(t, end, n).unwrap().first().copied();
+            prop_assert_eq!(cadence.oldest_of_latest(t, end, n as u64).unwrap(), oldest);
+        }
     }
 
     #[test]
