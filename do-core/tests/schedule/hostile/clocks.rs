@@ -42,7 +42,7 @@ fn a_year_of_missed_milliseconds_is_one_step_for_each_policy() {
 
 #[cfg(feature = "cron")]
 #[test]
-fn catching_up_with_every_second_of_years_by_cron_takes_no_longer() {
+fn catching_up_with_every_second_of_years_by_cron_is_bounded() {
     let world = World::new(async |_: Own, job: Job| {
         note(job.scheduled().to_string());
         Ok(())
@@ -56,9 +56,11 @@ fn catching_up_with_every_second_of_years_by_cron_takes_no_longer() {
             })
             .await;
         world.kit.crash();
-        world.kit.step_wall(BEGIN + YEAR * 20);
+        let end = BEGIN + YEAR * 20;
+        world.kit.step_wall(end);
         world.kit.settle().await;
-        let first = (1..4).map(|second| (BEGIN.as_millis() + second * 1_000).to_string());
+        // A thousand of them, the last of which is now.
+        let first = (1..4).map(|second| (end.as_millis() - 1_000_000 + second * 1_000).to_string());
         assert_eq!(log()[..3], first.collect::<Vec<_>>());
         world.call(|own| async move { Ok(own.schedule.cancel("beat").await?) }).await;
     });
