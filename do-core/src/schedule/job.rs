@@ -59,8 +59,8 @@ impl Job {
     /// What [`Plan::payload`](super::Plan::payload) was given. `()` and an `Option` also read a job without one.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is of another type. A `?` makes the run a failed one, and after the last the
-    /// payload is in the dead letter.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is of another type. A `?` makes the run a failed one, and
+    /// after the last the payload is in the dead letter.
     pub fn payload<T: DeserializeOwned>(&self) -> Result<T, Error> {
         read_payload(&self.name, self.payload.as_deref())
     }

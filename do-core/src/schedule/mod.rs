@@ -57,7 +57,7 @@
 //! - **A job runs at least once.** It is claimed in a commit of its own before it begins, so a crash counts as a failed
 //!   run; it is tried again with growing waits ([`Retry`]), and after the last run it is a
 //!   [dead letter](Schedule::dead_letters), which can be read and [replayed](Schedule::replay). What it writes behind its
-//!   last await commits together with its end.
+//!   last await commits together with its end, unless the storage takes the one and refuses the other.
 //! - **Jobs do not disturb each other.** An error, a panic where panics unwind, a run without an end, a name without code
 //!   and a row that cannot be read are each the matter of one job. A panic that does not unwind takes the whole isolate; the
 //!   run that follows, whenever the platform makes it, finds the claim and counts it.
@@ -86,8 +86,8 @@
 //!
 //! # Limits
 //! Names have [`NAME_BYTES`], payloads [`PAYLOAD_BYTES`]; [`DEAD_LETTERS_KEPT`] dead letters, with their payloads, and
-//! [`KEYS_KEPT`] idempotency keys are kept; any number of deadlines may be pending. A job runs for [`TIME_LIMIT`] unless its plan says otherwise.
-//! Its tables are called `_schedule` and `_schedule_*`.
+//! [`KEYS_KEPT`] idempotency keys are kept; any number of deadlines may be pending. A job runs for [`TIME_LIMIT`] unless its
+//! plan says otherwise. The tables are called `_schedule` and `_schedule_*`.
 
 mod alarm;
 mod cadence;

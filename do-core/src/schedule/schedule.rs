@@ -56,8 +56,9 @@ impl<S: ObjectState> Schedule<S> {
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] and [`ErrorKind::Limit`] for a name or a key that cannot be one, for a time that no alarm
-    /// can have (rule E1) and for a first tick beyond all of those; as [`SqlStorage::exec`](crate::SqlStorage::exec). Nothing is changed then. An error of the alarm itself leaves the
-    /// row there, and the alarm is tried again in the background.
+    /// can have (rule E1) and for a first tick beyond all of those; as [`SqlStorage::exec`](crate::SqlStorage::exec).
+    /// Nothing is changed then. An error of the alarm itself leaves the row there, and the alarm is tried again in the
+    /// background.
     pub fn put(&self, name: &str, plan: Plan) -> impl Future<Output = Result<(), Error>> + use<S> {
         let armed = self.put_now(name, plan);
         async move { armed?.await }
