@@ -6,7 +6,7 @@
 //! each of which is an [`AlarmScheduler`](crate::AlarmScheduler) by itself, for patterns that bring their own deadlines.
 //!
 //! ```
-//! use do_core::{Plan, Schedule, prelude::*};
+//! use do_core::prelude::*;
 //!
 //! struct Shop<S: ObjectState> { state: S, schedule: Schedule<S> }
 //!
