@@ -155,7 +155,7 @@ impl HostNamespace {
     /// # struct Counter;
     /// # impl<S: ObjectState> DurableObject<S> for Counter {
     /// #     fn new(_: S) -> Result<Self, Failure> { Ok(Self) }
-    /// #     async fn fetch(&self, _: Request) -> Result<Response, Failure> { reply::json(&1) }
+    /// #     async fn fetch(&self, _: Request) -> Result<Response, Failure> { Ok(reply::json(&1)?) }
     /// # }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Failure> {
