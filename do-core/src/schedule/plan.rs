@@ -1,4 +1,7 @@
-use super::{cadence::Cadence, retry::Retry};
+use super::{
+    cadence::Cadence,
+    retry::{Retry, ms},
+};
 use crate::{Error, ErrorKind, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -202,8 +205,7 @@ impl Plan {
     /// fails at its first await.
     #[must_use]
     pub fn time_limit(mut self, limit: Duration) -> Self {
-        let ms = u64::try_from(limit.min(TIME_LIMIT_MAX).as_millis()).unwrap_or(u64::MAX);
-        self.terms.limit = (limit != TIME_LIMIT).then_some(ms);
+        self.terms.limit = (limit != TIME_LIMIT).then(|| ms(limit.min(TIME_LIMIT_MAX)));
         self
     }
 

@@ -24,7 +24,8 @@ impl Default for Retry {
     }
 }
 
-fn ms(duration: Duration) -> u64 {
+/// As plans are stored.
+pub(super) fn ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 

@@ -1,14 +1,9 @@
 //! How the parts of a plan are stored: forms of their own, so that the types of users promise nothing of them, and what is
 //! read is checked as what is made.
 
-use super::{Missed, Retry};
+use super::{Missed, Retry, retry::ms};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use std::time::Duration;
-
-/// In ms, as all times here.
-fn ms(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
 
 pub(super) mod missed {
     use super::*;
