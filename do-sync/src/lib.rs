@@ -88,22 +88,27 @@
 //! Of the ten tags of a socket (rule D1) the room takes one. Nothing here waits: a peer that reads too slowly is dropped by the host when its outbox is full.
 
 mod broadcast;
+pub mod codes;
 #[cfg(test)]
 mod fake;
 mod inbound;
 mod log;
 mod member;
 mod outbound;
+mod publish;
 mod refusal;
 mod report;
 mod room;
 mod settings;
+mod wire;
 
 pub use broadcast::Broadcast;
 pub use inbound::{Inbound, OnExcess, OnMalformed};
 pub use log::{History, NoPosition, Position};
 pub use member::{Member, Members, OnDuplicate, Present};
 pub use outbound::{OnFull, Outbound};
+pub use publish::{Publication, Published};
 pub use refusal::Refusal;
 pub use report::BroadcastReport;
 pub use room::Room;
+pub use wire::Event;
