@@ -27,27 +27,31 @@ impl Entry<'_> {
                 out.extend_from_slice(data.as_bytes());
                 end(out)
             }
-            Self::Joined { member, data } => {
-                let mut out = Vec::with_capacity(128);
-                begin(&mut out, "joined", seq, at)?;
-                out.extend_from_slice(b",\"member\":");
-                json(&mut out, member)?;
-                if let Some(data) = data {
-                    out.extend_from_slice(b",\"data\":");
-                    out.extend_from_slice(data.get().as_bytes());
-                }
-                end(out)
-            }
-            Self::Left { member } => {
-                let mut out = Vec::with_capacity(96);
-                begin(&mut out, "left", seq, at)?;
-                out.extend_from_slice(b",\"member\":");
-                json(&mut out, member)?;
-                end(out)
-            }
+            Self::Joined { member, data } => about("joined", seq, at, member, *data),
+            Self::Updated { member, data } => about("updated", seq, at, member, Some(data)),
+            Self::Left { member } => about("left", seq, at, member, None),
             Self::Binary { from, data } => binary(seq, at, from.unwrap_or_default(), data),
         }
     }
+}
+
+/// A frame about a member.
+fn about(
+    kind: &str,
+    seq: u64,
+    at: Timestamp,
+    member: &str,
+    data: Option<&RawValue>,
+) -> Result<Message, Error> {
+    let mut out = Vec::with_capacity(128 + data.map_or(0, |data| data.get().len()));
+    begin(&mut out, kind, seq, at)?;
+    out.extend_from_slice(b",\"member\":");
+    json(&mut out, member)?;
+    if let Some(data) = data {
+        out.extend_from_slice(b",\"data\":");
+        out.extend_from_slice(data.get().as_bytes());
+    }
+    end(out)
 }
 
 fn begin(out: &mut Vec<u8>, kind: &str, seq: u64, at: Timestamp) -> Result<(), Error> {
@@ -97,6 +101,7 @@ pub(crate) enum Read<'a> {
     Json { from: Option<Cow<'a, str>>, data: &'a RawValue },
     Binary { from: Option<&'a str>, data: &'a [u8] },
     Joined { member: Cow<'a, str>, data: Option<&'a RawValue> },
+    Updated { member: Cow<'a, str>, data: &'a RawValue },
     Left { member: Cow<'a, str> },
 }
 
@@ -127,12 +132,14 @@ impl<'a> Read<'a> {
 
     fn text(text: &'a str) -> Option<Self> {
         let frame: Frame<'a> = serde_json::from_str(text).ok()?;
-        match (frame.t.as_ref(), frame.d, frame.member) {
-            ("msg", Some(data), _) => Some(Self::Json { from: frame.from, data }),
-            ("joined", _, Some(member)) => Some(Self::Joined { member, data: frame.data }),
-            ("left", _, Some(member)) => Some(Self::Left { member }),
-            _ => None,
-        }
+        let Frame { t, from, d, member, data } = frame;
+        Some(match t.as_ref() {
+            "msg" => Self::Json { from, data: d? },
+            "joined" => Self::Joined { member: member?, data },
+            "updated" => Self::Updated { member: member?, data: data? },
+            "left" => Self::Left { member: member? },
+            _ => return None,
+        })
     }
 
     fn binary(bytes: &'a [u8]) -> Option<Self> {
@@ -208,6 +215,10 @@ mod tests {
         assert_eq!(
             text(Entry::Joined { member: "bob", data: None }),
             r#"{"t":"joined","s":18,"at":1764,"member":"bob"}"#
+        );
+        assert_eq!(
+            text(Entry::Updated { member: "bob", data: &data }),
+            r#"{"t":"updated","s":18,"at":1764,"member":"bob","data":{"name":"B"}}"#
         );
         assert_eq!(text(Entry::Left { member: "bob" }), r#"{"t":"left","s":18,"at":1764,"member":"bob"}"#);
         let frame = Entry::Binary { from: Some("ann"), data: &[9, 8] };

@@ -11,6 +11,8 @@ pub(crate) enum Entry<'a> {
     Binary { from: Option<&'a str>, data: &'a [u8] },
     /// A member came.
     Joined { member: &'a str, data: Option<&'a RawValue> },
+    /// Others see something else of a member.
+    Updated { member: &'a str, data: &'a RawValue },
     /// A member went.
     Left { member: &'a str },
 }
