@@ -27,6 +27,7 @@ pub(crate) struct Inner<S: ObjectState> {
     pub(crate) tag: Option<Tag>,
     pub(crate) settings: Settings,
     pub(crate) alarm: Option<Alarm<S>>,
+    pub(crate) members: crate::member::Memory,
 }
 
 impl<S: ObjectState> Room<S> {
@@ -47,7 +48,7 @@ impl<S: ObjectState> Room<S> {
     }
 
     fn make(state: S, tag: Option<Tag>, settings: Settings, alarm: Option<Alarm<S>>) -> Self {
-        Self(Rc::new(Inner { state, tag, settings, alarm }))
+        Self(Rc::new(Inner { state, tag, settings, alarm, members: crate::member::Memory::default() }))
     }
 
     /// The same room with other settings, and with a memory of its own.
@@ -77,6 +78,11 @@ impl<S: ObjectState> Room<S> {
 
     pub(crate) fn state(&self) -> &S {
         &self.0.state
+    }
+
+    /// What the room is called in tables and attachments: its tag, or what is no tag that anybody uses.
+    pub(crate) fn key(&self) -> &str {
+        self.tag().map_or("\u{1f}", Tag::as_str)
     }
 
     /// The tag that makes a socket a member; `None` for [`all`](Self::all).

@@ -19,6 +19,8 @@ pub(crate) enum Entry<'a> {
     Binary { from: Option<&'a str>, data: &'a [u8] },
     /// A member came.
     Joined { member: &'a str, data: Option<&'a RawValue> },
+    /// What others see of a member is something else.
+    Updated { member: &'a str, data: &'a RawValue },
     /// A member went.
     Left { member: &'a str },
 }
