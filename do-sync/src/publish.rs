@@ -148,19 +148,3 @@ impl<S: ObjectState> fmt::Debug for Publication<'_, S> {
             .finish()
     }
 }
-
-/// Places that the members fill.
-impl<S: ObjectState> Room<S> {
-    pub(crate) fn entered(&self) -> Vec<SocketOf<S>> {
-        use do_core::{ReadyState, Socket, SocketRegistry, Tag};
-        let tag = format!("{}#", self.key());
-        let Ok(tag) = Tag::new(tag) else { return Vec::new() };
-        let mut found = self.state().sockets().tagged(&tag);
-        found.retain(|socket| socket.ready_state() == ReadyState::Open);
-        found
-    }
-
-    pub(crate) fn member_of(&self, _: &SocketOf<S>) -> Option<crate::Present> {
-        None
-    }
-}

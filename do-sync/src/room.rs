@@ -28,6 +28,7 @@ pub(crate) struct Inner<S: ObjectState> {
     pub(crate) settings: Settings,
     pub(crate) alarm: Option<Alarm<S>>,
     pub(crate) log: crate::log::Memory,
+    pub(crate) members: crate::member::Memory,
 }
 
 impl<S: ObjectState> Room<S> {
@@ -48,7 +49,8 @@ impl<S: ObjectState> Room<S> {
     }
 
     fn make(state: S, tag: Option<Tag>, settings: Settings, alarm: Option<Alarm<S>>) -> Self {
-        Self(Rc::new(Inner { state, tag, settings, alarm, log: crate::log::Memory::default() }))
+        let (log, members) = (crate::log::Memory::default(), crate::member::Memory::default());
+        Self(Rc::new(Inner { state, tag, settings, alarm, log, members }))
     }
 
     /// The same room with other settings, and with a memory of its own.
