@@ -89,6 +89,7 @@
 
 mod broadcast;
 pub mod codes;
+mod enter;
 #[cfg(test)]
 mod fake;
 mod inbound;
@@ -103,8 +104,9 @@ mod settings;
 mod wire;
 
 pub use broadcast::Broadcast;
+pub use enter::Entering;
 pub use inbound::{Inbound, OnExcess, OnMalformed};
-pub use log::{History, NoPosition, Position};
+pub use log::{Excerpt, Gap, History, NoPosition, Position, Recorded, What};
 pub use member::{Member, Members, OnDuplicate, Present};
 pub use outbound::{OnFull, Outbound};
 pub use publish::{Publication, Published};
