@@ -1,5 +1,8 @@
-use crate::{BroadcastReport, Room};
-use do_core::{Error, Message, ObjectState, Socket, SocketOf, Tag};
+use crate::{
+    BroadcastReport, Room,
+    outbound::{Delivered, Kind, Outgoing},
+};
+use do_core::{Error, Message, ObjectState, SocketOf, Tag};
 use std::fmt;
 
 /// A message on its way to the sockets of a room. Made by [`Room::broadcast`]; nothing happens before
@@ -49,12 +52,10 @@ impl<'a, S: ObjectState> Broadcast<'a, S> {
                 continue;
             }
             report.matched += 1;
-            match socket.send(&self.message) {
-                Ok(()) => report.queued += 1,
-                Err(error) => {
-                    report.dropped += 1;
-                    tracing::debug!(%error, "a socket did not take a broadcast");
-                }
+            let outgoing = Outgoing { message: &self.message, key: None, kind: Kind::Plain };
+            match self.room.deliver(&socket, outgoing) {
+                Delivered::Queued | Delivered::Coalesced => report.queued += 1,
+                Delivered::Dropped | Delivered::Disconnected => report.dropped += 1,
             }
         }
         report

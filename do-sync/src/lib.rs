@@ -90,11 +90,20 @@
 mod broadcast;
 #[cfg(test)]
 mod fake;
+mod inbound;
+mod log;
+mod member;
+mod outbound;
 mod refusal;
 mod report;
 mod room;
+mod settings;
 
 pub use broadcast::Broadcast;
+pub use inbound::{Inbound, OnExcess, OnMalformed};
+pub use log::{History, NoPosition, Position};
+pub use member::{Member, Members, OnDuplicate, Present};
+pub use outbound::{OnFull, Outbound};
 pub use refusal::Refusal;
 pub use report::BroadcastReport;
 pub use room::Room;

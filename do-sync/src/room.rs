@@ -1,10 +1,10 @@
-use crate::{Broadcast, BroadcastReport};
+use crate::{Broadcast, BroadcastReport, settings::Settings};
 use do_core::{
-    Accept, AutoResponse, Error, Message, ObjectState, ReadyState, Request, Response, Socket, SocketOf,
-    SocketRegistry, Tag, tag,
+    Accept, Alarm, AutoResponse, Error, Message, ObjectState, ReadyState, Request, Response, Socket,
+    SocketOf, SocketRegistry, Tag, tag,
 };
 use serde::{Deserialize, de::DeserializeOwned};
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, rc::Rc};
 
 /// Text of an error that is logged about a message: the message may be 32 MiB of the peer's choice, and parsers
 /// quote it.
@@ -15,14 +15,18 @@ const PING_BYTES: usize = 256;
 
 /// Some of an object's sockets, seen as one room.
 ///
-/// Holds nothing but the object's state: make it in `new`, or wherever it is needed. The sockets of a room are
-/// those that carry its tag, whichever instance of the object accepted them. Only open ones count and receive:
-/// one that is closing is out of the room at once (rule D18).
-#[derive(Clone)]
-pub struct Room<S> {
-    state: S,
+/// The sockets of a room are those that carry its tag, whichever instance of the object accepted them: none is
+/// held here. Only open ones count and receive: one that is closing is out of the room at once (rule D18).
+///
+/// Make it in `new` and keep it: what it knows about slow and loud sockets is in memory, and its clones share it.
+pub struct Room<S: ObjectState>(Rc<Inner<S>>);
+
+pub(crate) struct Inner<S: ObjectState> {
+    pub(crate) state: S,
     /// `None`: all sockets of the object.
-    tag: Option<Tag>,
+    pub(crate) tag: Option<Tag>,
+    pub(crate) settings: Settings,
+    pub(crate) alarm: Option<Alarm<S>>,
 }
 
 impl<S: ObjectState> Room<S> {
@@ -34,17 +38,50 @@ impl<S: ObjectState> Room<S> {
     /// The room of the sockets with this tag: for objects with several rooms. A socket is in each of which it
     /// has the tag.
     pub fn tagged(state: &S, tag: impl Into<Tag>) -> Self {
-        Self { state: state.clone(), tag: Some(tag.into()) }
+        Self::make(state.clone(), Some(tag.into()), Settings::default(), None)
     }
 
     /// All sockets of the object, whatever their tags; joining adds none.
     pub fn all(state: &S) -> Self {
-        Self { state: state.clone(), tag: None }
+        Self::make(state.clone(), None, Settings::default(), None)
+    }
+
+    fn make(state: S, tag: Option<Tag>, settings: Settings, alarm: Option<Alarm<S>>) -> Self {
+        Self(Rc::new(Inner { state, tag, settings, alarm }))
+    }
+
+    /// The same room with other settings, and with a memory of its own.
+    pub(crate) fn with(self, change: impl FnOnce(&mut Settings)) -> Self {
+        let mut settings = self.0.settings.clone();
+        change(&mut settings);
+        Self::make(self.0.state.clone(), self.0.tag.clone(), settings, self.0.alarm.clone())
+    }
+
+    /// The alarm by which old messages and members who do not come back are tidied away: the object's own, or a slot
+    /// of its schedule. Whoever gives one calls [`on_alarm`](Self::on_alarm) when it comes.
+    #[must_use]
+    pub fn alarm(self, alarm: impl Into<Alarm<S>>) -> Self {
+        let inner = &self.0;
+        Self::make(inner.state.clone(), inner.tag.clone(), inner.settings.clone(), Some(alarm.into()))
+    }
+
+    /// At most so many open sockets; whoever comes then is refused. Without it, as many as an object can have.
+    #[must_use]
+    pub fn max_sockets(self, most: usize) -> Self {
+        self.with(|settings| settings.max_sockets = Some(most))
+    }
+
+    pub(crate) fn inner(&self) -> &Inner<S> {
+        &self.0
+    }
+
+    pub(crate) fn state(&self) -> &S {
+        &self.0.state
     }
 
     /// The tag that makes a socket a member; `None` for [`all`](Self::all).
     pub fn tag(&self) -> Option<&Tag> {
-        self.tag.as_ref()
+        self.0.tag.as_ref()
     }
 
     /// Accepts the WebSocket that the request asks for into the room, and gives the 101 to return from `fetch` and
@@ -56,11 +93,11 @@ impl<S: ObjectState> Room<S> {
     /// before), [`ErrorKind::Limit`](do_core::ErrorKind::Limit) when `accept` has all ten tags already or the object has as many sockets as
     /// it can. Do what can fail before joining: after it the socket is a member.
     pub fn join(&self, request: &Request, accept: Accept) -> Result<(Response, SocketOf<S>), Error> {
-        let accept = match &self.tag {
+        let accept = match &self.0.tag {
             Some(tag) => accept.tag(tag)?,
             None => accept,
         };
-        self.state.sockets().accept(request, accept)
+        self.0.state.sockets().accept(request, accept)
     }
 
     /// The open sockets of the room, in no particular order. Use them and let them go: kept in a field they are
@@ -71,10 +108,10 @@ impl<S: ObjectState> Room<S> {
 
     /// The open sockets of the room that have any of the tags; all if there are no tags.
     pub(crate) fn open(&self, tags: &[Tag]) -> Vec<SocketOf<S>> {
-        let sockets = self.state.sockets();
+        let sockets = self.0.state.sockets();
         // The most selective list that the host has. Several tags are not united list by list: that would take
         // a comparison of each with each to find those who are on two lists.
-        let mut found = match (&self.tag, tags) {
+        let mut found = match (&self.0.tag, tags) {
             (_, [only]) => sockets.tagged(only),
             (Some(room), _) => sockets.tagged(room),
             (None, _) => sockets.all(),
@@ -83,7 +120,7 @@ impl<S: ObjectState> Room<S> {
         if !tags.is_empty() {
             found.retain(|socket| {
                 let has = socket.tags();
-                self.tag.as_ref().is_none_or(|room| has.contains(room))
+                self.0.tag.as_ref().is_none_or(|room| has.contains(room))
                     && tags.iter().any(|t| has.contains(t))
             });
         }
@@ -126,7 +163,7 @@ impl<S: ObjectState> Room<S> {
     /// # Errors
     /// [`ErrorKind::Limit`](do_core::ErrorKind::Limit) when one of the texts is too long; faults of the platform.
     pub fn auto_ping(&self, ping: impl Into<String>, pong: impl Into<String>) -> Result<(), Error> {
-        self.state.sockets().set_auto_response(Some(AutoResponse::new(ping, pong)?))
+        self.0.state.sockets().set_auto_response(Some(AutoResponse::new(ping, pong)?))
     }
 
     /// Answers the JSON text `{"type":"ping"}` by `{"type":"pong"}`; `false` when the message is another one.
@@ -153,17 +190,23 @@ impl<S: ObjectState> Room<S> {
                 let reason: String = error.to_string().chars().take(LOGGED_CHARS).collect();
                 let (bytes, tags) = (message.len(), socket.tags());
                 // Debug form: the text is partly the peer's, and must not forge log lines.
-                tracing::warn!(object = %self.state.id(), bytes, ?tags, ?reason, "malformed message ignored");
+                tracing::warn!(object = %self.0.state.id(), bytes, ?tags, ?reason, "malformed message ignored");
                 None
             }
         }
     }
 }
 
+impl<S: ObjectState> Clone for Room<S> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
 /// Not derived, because states need not have it.
-impl<S> fmt::Debug for Room<S> {
+impl<S: ObjectState> fmt::Debug for Room<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Room").field("tag", &self.tag).finish_non_exhaustive()
+        f.debug_struct("Room").field("tag", &self.0.tag).finish_non_exhaustive()
     }
 }
 

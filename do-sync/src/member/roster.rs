@@ -1,0 +1,1 @@
+//! The table of who is there, by which `joined` and `left` are said exactly once.
