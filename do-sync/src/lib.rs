@@ -88,6 +88,7 @@
 //! Of the ten tags of a socket (rule D1) the room takes one. Nothing here waits: a peer that reads too slowly is dropped by the host when its outbox is full.
 
 mod broadcast;
+pub mod codes;
 #[cfg(test)]
 mod fake;
 mod inbound;
@@ -95,10 +96,12 @@ mod log;
 mod member;
 mod origin;
 mod outbound;
+mod publish;
 mod refusal;
 mod report;
 mod room;
 mod settings;
+mod wire;
 
 pub use broadcast::Broadcast;
 pub use inbound::{Inbound, InboundStats, OnExcess, OnMalformed, Received, Rejected};
@@ -106,6 +109,8 @@ pub use log::{History, NoPosition, Position};
 pub use member::{Member, Members, OnDuplicate, Present};
 pub use origin::Origins;
 pub use outbound::{OnFull, Outbound};
+pub use publish::{Publication, Published};
 pub use refusal::Refusal;
 pub use report::BroadcastReport;
 pub use room::Room;
+pub use wire::Event;
