@@ -88,13 +88,22 @@
 //! Of the ten tags of a socket (rule D1) the room takes one. Nothing here waits: a peer that reads too slowly is dropped by the host when its outbox is full.
 
 mod broadcast;
+mod counter;
 #[cfg(test)]
 mod fake;
+mod lease;
+mod once;
 mod refusal;
+
 mod report;
 mod room;
+mod semaphore;
 
 pub use broadcast::Broadcast;
 pub use refusal::Refusal;
 pub use report::BroadcastReport;
 pub use room::Room;
+pub use counter::{CompareAndSet, Counter};
+pub use lease::{Acquired, Expired, Grant, Holder, Lease, Release, TTL_MAX, Token};
+pub use once::{NAME_BYTES, Once, RequestKey};
+pub use semaphore::{GRANTS_MAX, Permits, Semaphore, Usage};
