@@ -94,16 +94,18 @@ mod fake;
 mod lease;
 mod once;
 mod refusal;
+mod remote;
 
 mod report;
 mod room;
 mod semaphore;
 
 pub use broadcast::Broadcast;
+pub use counter::{CompareAndSet, Counter};
+pub use lease::{Acquired, Expired, Grant, Held, Holder, Lease, Release, TTL_MAX, Token};
+pub use once::{NAME_BYTES, Once, RequestKey};
 pub use refusal::Refusal;
+pub use remote::{CounterObject, CounterStub, LockObject, LockStub, Retries};
 pub use report::BroadcastReport;
 pub use room::Room;
-pub use counter::{CompareAndSet, Counter};
-pub use lease::{Acquired, Expired, Grant, Holder, Lease, Release, TTL_MAX, Token};
-pub use once::{NAME_BYTES, Once, RequestKey};
 pub use semaphore::{GRANTS_MAX, Permits, Semaphore, Usage};

@@ -243,12 +243,7 @@ impl<S: ObjectState> Counter<S> {
 
 impl<S: ObjectState> Clone for Counter<S> {
     fn clone(&self) -> Self {
-        Self {
-            tables: Rc::clone(&self.tables),
-            once: self.once.clone(),
-            key: self.key.clone(),
-            ..*self
-        }
+        Self { tables: Rc::clone(&self.tables), once: self.once.clone(), key: self.key.clone(), ..*self }
     }
 }
 

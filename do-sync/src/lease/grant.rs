@@ -67,6 +67,16 @@ pub struct Grant {
     pub until: Timestamp,
 }
 
+/// Why a lease was not granted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// When it is over, if it is neither renewed nor released.
+    pub until: Timestamp,
+    /// Who holds it. Over HTTP only for whoever asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<String>,
+}
+
 /// Who holds a lease, or a part of a semaphore.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {

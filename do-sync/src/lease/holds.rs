@@ -161,12 +161,7 @@ impl<S: ObjectState> Holds<S> {
     }
 
     /// Holds it from now on for `ttl`.
-    pub(crate) fn extend(
-        self: &Rc<Self>,
-        name: &str,
-        held: &Holder,
-        ttl: Duration,
-    ) -> Result<Grant, Error> {
+    pub(crate) fn extend(self: &Rc<Self>, name: &str, held: &Holder, ttl: Duration) -> Result<Grant, Error> {
         let until = self.until(ttl);
         self.write_extended(name, held.token, until, ttl)?;
         if until < held.until {
@@ -249,10 +244,5 @@ pub(crate) fn millis(ttl: Duration) -> i64 {
 }
 
 fn holder(row: &Row<'_>) -> Result<Holder, Error> {
-    Ok(Holder {
-        token: Token::new(row.at(0)?)?,
-        holder: row.at(1)?,
-        weight: row.at(2)?,
-        until: row.at(3)?,
-    })
+    Ok(Holder { token: Token::new(row.at(0)?)?, holder: row.at(1)?, weight: row.at(2)?, until: row.at(3)? })
 }

@@ -6,7 +6,7 @@ mod deadline;
 mod grant;
 mod holds;
 
-pub use grant::{Expired, Grant, Holder, Release, Token};
+pub use grant::{Expired, Grant, Held, Holder, Release, Token};
 pub use holds::TTL_MAX;
 pub(crate) use holds::{Holds, Statements, check_ttl, millis, statements};
 
@@ -104,7 +104,7 @@ pub enum Acquired {
     /// The caller holds it now.
     Granted(Grant),
     /// Somebody holds it, which may be the caller itself. Nothing is changed.
-    Held(Holder),
+    Held(Held),
 }
 
 impl Acquired {
@@ -150,7 +150,9 @@ impl<S: ObjectState> Lease<S> {
         check_ttl(ttl)?;
         self.run(&("lease.acquire", name, holder, millis(ttl)), || {
             match self.holds.live(name)?.into_iter().next() {
-                Some(held) => Ok(Acquired::Held(held)),
+                Some(Holder { holder, until, .. }) => {
+                    Ok(Acquired::Held(Held { until, holder: Some(holder) }))
+                }
                 None => self.holds.grant(name, holder, 1, ttl).map(Acquired::Granted),
             }
         })

@@ -134,8 +134,10 @@ impl<S: ObjectState> Once<S> {
     }
 
     fn known(&self, key: &RequestKey, request: &str) -> Result<Option<String>, Error> {
-        let rows =
-            self.inner.tables.query("SELECT at, request, answer FROM _once WHERE key = ?", (key.as_str(),))?;
+        let rows = self
+            .inner
+            .tables
+            .query("SELECT at, request, answer FROM _once WHERE key = ?", (key.as_str(),))?;
         let Some(row) = rows.first() else { return Ok(None) };
         if row.at::<Timestamp>(0)? <= self.oldest() {
             return Ok(None);

@@ -19,6 +19,7 @@ impl<Q: SqlStorage> Tables<Q> {
     }
 
     /// Rows read and written since the instance began, where the host counts.
+    #[cfg(test)]
     pub(crate) fn counts(&self) -> (u64, u64) {
         (self.read.get(), self.written.get())
     }

@@ -82,6 +82,15 @@ pub enum Permits {
     },
 }
 
+/// What is remembered of an `acquire`: every refusal that may be another one later.
+#[derive(Serialize, Deserialize)]
+enum Answer {
+    Permits(Permits),
+    /// Without a capacity.
+    Unknown,
+    TooMany,
+}
+
 impl Permits {
     /// The grant, if there is one.
     pub fn granted(self) -> Option<Grant> {
@@ -151,18 +160,30 @@ impl<S: ObjectState> Semaphore<S> {
         if weight == 0 {
             return Err(Error::new(ErrorKind::Invalid, "a weight of 0 permits"));
         }
-        self.run(&("semaphore.acquire", name, holder, weight, millis(ttl)), || {
-            let usage = self.usage_now(name)?;
-            if weight > usage.free {
-                let until = usage.holders.iter().map(|held| held.until).min();
-                return Ok(Permits::Exhausted { free: usage.free, until });
+        let request = ("semaphore.acquire", name, holder, weight, millis(ttl));
+        match self.run(&request, || self.acquire_now(name, holder, weight, ttl))? {
+            Answer::Permits(permits) => Ok(permits),
+            Answer::Unknown => {
+                let message = format!("there is no semaphore {name:?}: it has no capacity");
+                Err(Error::new(ErrorKind::NotFound, message))
             }
-            if usage.holders.len() >= GRANTS_MAX {
+            Answer::TooMany => {
                 let message = format!("the semaphore {name:?} has {GRANTS_MAX} grants already");
-                return Err(Error::new(ErrorKind::Limit, message));
+                Err(Error::new(ErrorKind::Limit, message))
             }
-            self.holds.grant(name, holder, weight, ttl).map(Permits::Granted)
-        })
+        }
+    }
+
+    fn acquire_now(&self, name: &str, holder: &str, weight: u32, ttl: Duration) -> Result<Answer, Error> {
+        let Some(usage) = self.usage_now(name)? else { return Ok(Answer::Unknown) };
+        if weight > usage.free {
+            let until = usage.holders.iter().map(|held| held.until).min();
+            return Ok(Answer::Permits(Permits::Exhausted { free: usage.free, until }));
+        }
+        if usage.holders.len() >= GRANTS_MAX {
+            return Ok(Answer::TooMany);
+        }
+        self.holds.grant(name, holder, weight, ttl).map(|grant| Answer::Permits(Permits::Granted(grant)))
     }
 
     /// Holds them for `ttl` from now on, with the same token; `None` when they are not held with this token any more.
@@ -209,11 +230,7 @@ impl<S: ObjectState> Semaphore<S> {
     /// As [`check`](Self::check).
     pub fn usage(&self, name: &str) -> Result<Option<Usage>, Error> {
         check_name("the semaphore's name", name)?;
-        match self.holds.tables.together(|| self.usage_now(name)) {
-            Ok(usage) => Ok(Some(usage)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        self.holds.tables.together(|| self.usage_now(name))
     }
 
     /// As [`Lease::on_alarm`](crate::Lease::on_alarm).
@@ -224,14 +241,11 @@ impl<S: ObjectState> Semaphore<S> {
         self.holds.expire()
     }
 
-    fn usage_now(&self, name: &str) -> Result<Usage, Error> {
-        let Some(capacity) = self.capacity(name)? else {
-            let message = format!("there is no semaphore {name:?}: it has no capacity");
-            return Err(Error::new(ErrorKind::NotFound, message));
-        };
+    fn usage_now(&self, name: &str) -> Result<Option<Usage>, Error> {
+        let Some(capacity) = self.capacity(name)? else { return Ok(None) };
         let holders = self.holds.live(name)?;
         let held = holders.iter().fold(0_u32, |sum, held| sum.saturating_add(held.weight));
-        Ok(Usage { capacity, free: capacity.saturating_sub(held), holders })
+        Ok(Some(Usage { capacity, free: capacity.saturating_sub(held), holders }))
     }
 
     fn capacity(&self, name: &str) -> Result<Option<u32>, Error> {
