@@ -20,6 +20,7 @@ pub(crate) struct Inner<S: ObjectState> {
     pub(crate) settings: Settings,
     pub(crate) alarm: Option<Alarm<S>>,
     pub(crate) log: crate::log::Memory,
+    pub(crate) pings: std::cell::RefCell<Option<do_core::AutoResponse>>,
     pub(crate) members: crate::member::Memory,
     pub(crate) watch: Watch<S>,
 }
@@ -42,9 +43,9 @@ impl<S: ObjectState> Room<S> {
     }
 
     fn make(state: S, tag: Option<Tag>, settings: Settings, alarm: Option<Alarm<S>>) -> Self {
-        let memory = (crate::log::Memory::default(), crate::member::Memory::default(), Watch::default());
-        let (log, members, watch) = memory;
-        Self(Rc::new(Inner { state, tag, settings, alarm, log, members, watch }))
+        let (log, members) = (crate::log::Memory::default(), crate::member::Memory::default());
+        let (watch, pings) = (Watch::default(), std::cell::RefCell::default());
+        Self(Rc::new(Inner { state, tag, settings, alarm, log, members, watch, pings }))
     }
 
     /// The same room with other settings, and with a memory of its own.
