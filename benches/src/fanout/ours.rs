@@ -60,7 +60,7 @@ pub fn serve(listener: TcpListener, contender: Contender, drops: Drops) -> Outco
     DROPS.get_or_init(|| drops);
     let data = std::env::temp_dir().join(format!("do-bench-fanout-{}", std::process::id()));
     let host = Host::builder(&data).idle(Duration::from_secs(1)).object::<Fanout<_>>("ROOM");
-    let host = if contender == Contender::Uncorked { host } else { host };
+    let host = if contender == Contender::Uncorked { host.cork(Duration::ZERO) } else { host };
     let host = host.start()?;
     if contender == Contender::Tls {
         tokio::spawn(serve_tls(listener, host.namespace("ROOM")?, acceptor()?));
