@@ -33,7 +33,7 @@ pub(crate) fn all() -> Vec<Step> {
         step("browser", "the page of sync-server works in a real browser", browser::check),
         step(
             "contract",
-            "all hosts keep the contract, and PLATFORM.md says where they differ",
+            "all hosts keep the contract, of which PLATFORM.md says where they differ, and the promises of do-sync",
             contract::check,
         ),
         step(
@@ -48,7 +48,7 @@ pub(crate) fn all() -> Vec<Step> {
         ),
         long(
             "contract-long",
-            "the cases of the contract that wait long, in workerd (--full)",
+            "the cases of the suites that wait long, in workerd (--full)",
             contract::check_long,
         ),
     ]
