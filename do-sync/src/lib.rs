@@ -88,6 +88,7 @@
 //! Of the ten tags of a socket (rule D1) the room takes one. Nothing here waits: a peer that reads too slowly is dropped by the host when its outbox is full.
 
 mod broadcast;
+mod client_js;
 #[cfg(test)]
 mod fake;
 mod inbound;
@@ -100,6 +101,7 @@ mod room;
 mod settings;
 
 pub use broadcast::Broadcast;
+pub use client_js::{CLIENT_JS, client_js};
 pub use inbound::{Inbound, OnExcess, OnMalformed};
 pub use log::{History, NoPosition, Position};
 pub use member::{Member, Members, OnDuplicate, Present};
