@@ -32,7 +32,7 @@ pub(crate) fn all() -> Vec<Step> {
         step("test", "unit, integration and documentation tests", test::test),
         step("examples", "the example programs build", test::examples),
         step("autobahn", "the WebSocket conformance cases pass against an echo object", autobahn::check),
-        step("browser", "the page of sync-server works in a real browser", browser::check),
+        step("browser", "the JavaScript client and the page of sync-server work in a real browser", browser::check),
         step(
             "contract",
             "all hosts keep the contract, and PLATFORM.md says where they differ",
