@@ -88,6 +88,7 @@
 //! Of the ten tags of a socket (rule D1) the room takes one. Nothing here waits: a peer that reads too slowly is dropped by the host when its outbox is full.
 
 mod broadcast;
+mod client_js;
 pub mod codes;
 mod counter;
 mod enter;
@@ -110,6 +111,7 @@ mod settings;
 mod wire;
 
 pub use broadcast::Broadcast;
+pub use client_js::{CLIENT_JS, client_js};
 pub use counter::{CompareAndSet, Counter};
 pub use enter::Entering;
 pub use inbound::{Inbound, InboundStats, OnExcess, OnMalformed, Received, Rejected};
