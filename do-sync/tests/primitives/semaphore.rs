@@ -1,7 +1,7 @@
 //! Rules of semaphores.
 
 use crate::lab::{MINUTE, builder, expired, within};
-use do_core::{ErrorKind, prelude::*};
+use do_core::ErrorKind;
 use do_sync::{Permits, Release, RequestKey};
 
 #[test]

@@ -46,7 +46,7 @@ fn whatever_strikes_at_whatever_step_an_addition_is_made_once() {
         run(&|kit| kit.at_step(step, &Strike::Crash));
         run(&|kit| kit.at_step(step, &Strike::LosePower));
     }
-    for what in [Failing::Commit, Failing::CrashBeforeCommit, Failing::CrashAfterCommit] {
+    for what in [Failing::CrashBeforeCommit, Failing::CrashAfterCommit] {
         run(&|kit| {
             kit.fail_next(&stub(kit), what);
             kit.fail_next(&stub(kit), what);

@@ -53,6 +53,6 @@ pub(super) fn complaint<M: Model>(model: &M, calls: &[Call<M::Op, M::Answer>]) -
             open.extend(model.after(&state, &calls[n]).into_iter().map(|after| (done | (1 << n), after)));
         }
     }
-    let calls: String = calls.iter().map(|call| format!("{call:?}\n")).collect();
+    let calls: String = calls.iter().map(|call| format!("client {}: {call:?}\n", call.client)).collect();
     Some(format!("no order explains more than {furthest} of these calls:\n{calls}"))
 }
