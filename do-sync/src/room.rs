@@ -19,6 +19,8 @@ pub(crate) struct Inner<S: ObjectState> {
     pub(crate) tag: Option<Tag>,
     pub(crate) settings: Settings,
     pub(crate) alarm: Option<Alarm<S>>,
+    pub(crate) log: crate::log::Memory,
+    pub(crate) members: crate::member::Memory,
     pub(crate) watch: Watch<S>,
 }
 
@@ -40,7 +42,9 @@ impl<S: ObjectState> Room<S> {
     }
 
     fn make(state: S, tag: Option<Tag>, settings: Settings, alarm: Option<Alarm<S>>) -> Self {
-        Self(Rc::new(Inner { state, tag, settings, alarm, watch: Watch::default() }))
+        let memory = (crate::log::Memory::default(), crate::member::Memory::default(), Watch::default());
+        let (log, members, watch) = memory;
+        Self(Rc::new(Inner { state, tag, settings, alarm, log, members, watch }))
     }
 
     /// The same room with other settings, and with a memory of its own.
@@ -70,6 +74,11 @@ impl<S: ObjectState> Room<S> {
 
     pub(crate) fn state(&self) -> &S {
         &self.0.state
+    }
+
+    /// What the room is called in tables and attachments: its tag, or what is no tag that anybody uses.
+    pub(crate) fn key(&self) -> &str {
+        self.tag().map_or("\u{1f}", Tag::as_str)
     }
 
     /// The tag that makes a socket a member; `None` for [`all`](Self::all).
