@@ -181,8 +181,7 @@ impl Builder {
         let (messages, bytes) = self.queued;
         let shared = Arc::new(Shared::new(Queue::new(messages, bytes), self.events));
         let _entered = runtime.enter();
-        let driver =
-            Driver::new(Core::new(self.config, self.after, rng), Arc::clone(&shared), self.target);
+        let driver = Driver::new(Core::new(self.config, self.after, rng), Arc::clone(&shared), self.target);
         let task = runtime.spawn(driver.run()).abort_handle();
         Ok(Client::new(shared, task, self.after))
     }

@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(closed(4_000), Verdict::AtOnce);
         let refused = |status| Cause::Refused { status }.verdict();
         assert_eq!([408, 425, 429, 500, 502, 503, 599, 200, 302].map(refused), [Verdict::Retry; 9]);
-        assert_eq!([400, 401, 403, 404, 409, 426, 499].map(refused), [Verdict::Stop; 6]);
+        assert_eq!([400, 401, 403, 404, 409, 426, 499].map(refused), [Verdict::Stop; 7]);
         assert_eq!(retry_after(" 7"), Some(Duration::from_secs(7)));
         assert_eq!(retry_after("Wed, 21 Oct 2015 07:28:00 GMT"), None);
     }

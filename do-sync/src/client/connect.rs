@@ -12,7 +12,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_tungstenite::{
     WebSocketStream, client_async_with_config, connect_async_with_config,
     tungstenite::{
-        self, client::IntoClientRequest, error::{CapacityError, UrlError}, handshake::client::Response,
+        self,
+        client::IntoClientRequest,
+        error::{CapacityError, UrlError},
+        handshake::client::Response,
         protocol::WebSocketConfig,
     },
 };
@@ -72,7 +75,9 @@ impl Target {
         let invalid = |why: String| Error::new(ErrorKind::Invalid, why);
         let request = self.request(None).map_err(|e| invalid(format!("the address is none: {e}")))?;
         if !matches!(request.uri().scheme_str(), Some("ws" | "wss")) || request.uri().host().is_none() {
-            return Err(invalid("the address begins with ws:// or wss:// and the name of a server".to_owned()));
+            return Err(invalid(
+                "the address begins with ws:// or wss:// and the name of a server".to_owned(),
+            ));
         }
         Ok(())
     }

@@ -49,13 +49,23 @@ pub(super) struct Config {
 
 #[derive(Debug)]
 enum State {
-    Waiting { until: Duration },
-    Connecting { until: Duration },
+    Waiting {
+        until: Duration,
+    },
+    Connecting {
+        until: Duration,
+    },
     /// The connection is open, the hello has not come.
-    Greeting { until: Duration },
+    Greeting {
+        until: Duration,
+    },
     Open(Session),
     /// Our Close is on its way.
-    Closing { until: Duration, code: u16, cause: Cause },
+    Closing {
+        until: Duration,
+        code: u16,
+        cause: Cause,
+    },
     Stopped,
 }
 
@@ -362,11 +372,7 @@ impl Core {
 
     fn greet(&mut self, now: Duration, hello: Hello) {
         let Ok(at) = hello.at.parse::<Position>() else {
-            return self.close(
-                now,
-                CLOSE_PROTOCOL,
-                Cause::Protocol("its hello has no position".to_owned()),
-            );
+            return self.close(now, CLOSE_PROTOCOL, Cause::Protocol("its hello has no position".to_owned()));
         };
         let gap = self.position.and_then(|after| match &hello.gap {
             Some(gap) => Some(Gap { after, lost: gap.lost }),

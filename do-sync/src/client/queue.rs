@@ -149,7 +149,10 @@ mod tests {
         assert_eq!(queue.clear(), Some(3..=4));
         assert_eq!((queue.clear(), queue.pop()), (None, None));
         queue.set_longest(2);
-        assert_eq!([reason(&mut queue, "123"), reason(&mut queue, "12")], [Err(NotSent::TooLong { limit: 2 }), Ok(5)]);
+        assert_eq!(
+            [reason(&mut queue, "123"), reason(&mut queue, "12")],
+            [Err(NotSent::TooLong { limit: 2 }), Ok(5)]
+        );
         queue.close();
         assert_eq!(reason(&mut queue, ""), Err(NotSent::Stopped));
     }
