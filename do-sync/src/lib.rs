@@ -88,6 +88,8 @@
 //! Of the ten tags of a socket (rule D1) the room takes one. Nothing here waits: a peer that reads too slowly is dropped by the host when its outbox is full.
 
 mod broadcast;
+#[cfg(all(feature = "client", not(target_arch = "wasm32")))]
+pub mod client;
 mod client_js;
 pub mod codes;
 mod counter;
