@@ -5,7 +5,7 @@ use super::{ConnId, Transport, gate::Output};
 use crate::{AutoResponse, Close, CloseFrame, Error, ErrorKind, Message, ReadyState, Tag, Timestamp, limits};
 use std::{
     cell::{Cell, RefCell},
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     rc::Rc,
 };
 
@@ -261,8 +261,8 @@ pub(crate) struct SocketTable {
 struct Inner {
     /// By id, which is the order of acceptance.
     sockets: BTreeMap<u64, Rc<SocketCell>>,
-    /// So that a broadcast to a few of many does not look at all of them.
-    by_tag: BTreeMap<Tag, BTreeSet<u64>>,
+    /// So that a broadcast to a few of many does not look at all of them, and one to many looks none of them up.
+    by_tag: BTreeMap<Tag, BTreeMap<u64, Rc<SocketCell>>>,
 }
 
 impl SocketTable {
@@ -297,7 +297,7 @@ impl SocketTable {
         });
         let mut inner = self.inner.borrow_mut();
         for tag in &cell.tags {
-            inner.by_tag.entry(tag.clone()).or_default().insert(id);
+            inner.by_tag.entry(tag.clone()).or_default().insert(id, Rc::clone(&cell));
         }
         inner.sockets.insert(id, Rc::clone(&cell));
         cell
@@ -307,9 +307,9 @@ impl SocketTable {
         let mut inner = self.inner.borrow_mut();
         let Some(cell) = inner.sockets.remove(&id) else { return };
         for tag in &cell.tags {
-            if let Some(ids) = inner.by_tag.get_mut(tag) {
-                ids.remove(&id);
-                if ids.is_empty() {
+            if let Some(tagged) = inner.by_tag.get_mut(tag) {
+                tagged.remove(&id);
+                if tagged.is_empty() {
                     inner.by_tag.remove(tag);
                 }
             }
@@ -326,8 +326,7 @@ impl SocketTable {
 
     pub(crate) fn tagged(&self, tag: &Tag) -> Vec<Rc<SocketCell>> {
         let inner = self.inner.borrow();
-        let ids = inner.by_tag.get(tag).into_iter().flatten();
-        ids.filter_map(|id| inner.sockets.get(id).cloned()).collect()
+        inner.by_tag.get(tag).map(|tagged| tagged.values().cloned().collect()).unwrap_or_default()
     }
 
     pub(crate) fn len(&self) -> usize {
