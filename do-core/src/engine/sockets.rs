@@ -112,10 +112,12 @@ impl SocketCell {
         self.state.set(state);
     }
 
-    /// The output that a send is, `None` when there is nobody to send to.
+    /// Sends now, or gives the output that the send is if it has to wait behind the gate. Neither when there is nobody
+    /// to send to.
     pub(super) fn send(
         self: &Rc<Self>,
         message: Message,
+        must_wait: bool,
         transport: &dyn Transport,
     ) -> Result<Option<Output>, Error> {
         let state = self.state.get();
@@ -127,6 +129,10 @@ impl SocketCell {
         }
         if !self.has_room(message.len(), transport) {
             return Err(Error::new(ErrorKind::Overloaded, "the peer reads too slowly: its outbox is full"));
+        }
+        if !must_wait {
+            transport.send(self.conn, &message);
+            return Ok(None);
         }
         self.gated.set(self.gated.get() + 1);
         self.gated_bytes.set(self.gated_bytes.get() + message.len());

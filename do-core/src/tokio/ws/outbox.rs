@@ -243,12 +243,30 @@ mod tests {
     }
 
     #[test]
-    fn many_frames_leave_in_one_call() {
+    fn many_frames_leave_in_few_calls() {
         let mut outbox = Outbox::default();
+        let frame = "x".repeat(200);
         for _ in 0..130 {
-            outbox.push("ab".into());
+            outbox.push(frame.clone().into());
         }
-        assert_eq!(drain(&mut outbox, 1_000), ("ab".repeat(130), 3));
+        assert_eq!(
+            drain(&mut outbox, 100_000),
+            (frame.repeat(130), 2),
+            "64 in a list, the rest as one piece"
+        );
+    }
+
+    #[test]
+    fn small_frames_leave_as_one_piece() {
+        let frames = |texts: [&str; 2]| texts.map(|text| Bytes::from(text.to_owned())).into();
+        let mut joined = Joined::default();
+        let first: VecDeque<Bytes> = frames(["ab", "c"]);
+        assert_eq!(joined.of(&first), b"abc");
+        assert_eq!(joined.of(&first.clone()), b"abc");
+        assert_eq!(joined.of(&frames(["d", "e"])), b"de");
+        assert_eq!(joined.of(&[first[1].clone()].into()), b"c");
+        joined.clear();
+        assert_eq!((joined.frames.len(), joined.of(&first)), (0, &b"abc"[..]));
     }
 
     #[test]
