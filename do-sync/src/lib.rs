@@ -103,7 +103,7 @@ pub use broadcast::Broadcast;
 pub use inbound::{Inbound, OnExcess, OnMalformed};
 pub use log::{History, NoPosition, Position};
 pub use member::{Member, Members, OnDuplicate, Present};
-pub use outbound::{OnFull, Outbound};
+pub use outbound::{OnFull, Outbound, OutboundStats};
 pub use refusal::Refusal;
 pub use report::BroadcastReport;
 pub use room::Room;
