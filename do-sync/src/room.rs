@@ -291,7 +291,10 @@ mod tests {
         let room = Room::new(&state);
         let (a, full, c) = (join(&room, &[]), join(&room, &[]), join(&room, &[]));
         full.fail_sends();
-        assert_eq!(room.send_all("hi"), BroadcastReport { matched: 3, queued: 2, disconnected: 1, ..Default::default() });
+        assert_eq!(
+            room.send_all("hi"),
+            BroadcastReport { matched: 3, queued: 2, disconnected: 1, ..Default::default() }
+        );
         assert_eq!([&a, &full, &c].map(|s| s.sent().len()), [1, 0, 1]);
     }
 

@@ -195,6 +195,12 @@ impl<S: ObjectState> Flow<S> {
         }
     }
 
+    /// How many sockets something is kept for.
+    #[cfg(test)]
+    pub(super) fn known(&self) -> usize {
+        self.outlets.borrow().len()
+    }
+
     pub(super) fn stats(&self) -> OutboundStats {
         let mut stats = OutboundStats {
             dropped: self.dropped.get(),

@@ -1,11 +1,17 @@
 //! Rooms with slow readers in the kit: each test acts on the room from inside of its object.
 
+mod bounds;
+mod credit;
+mod life;
+mod model;
 mod policies;
+mod select;
 
 use super::{Kind, Outbound, Outgoing};
 use crate::{BroadcastReport, Room};
 use do_core::{
-    Accept, DurableObject, Failure, Namespace, ObjectState, Request, Response, SocketOf, SocketRegistry, Stub,
+    Accept, DurableObject, Failure, Namespace, ObjectState, Request, Response, Socket, SocketOf,
+    SocketRegistry, Stub,
     kit::{Builder, Client, Kit},
     reply,
     testing::Received,
@@ -94,6 +100,7 @@ impl Rig {
         let mut reports = Vec::new();
         for number in numbers {
             reports.push(self.act(move |room| room.send_all(number.to_string())).await);
+            self.kit.settle().await;
         }
         reports
     }

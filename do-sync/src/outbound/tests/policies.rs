@@ -101,8 +101,8 @@ fn latest_per_key_closes_when_there_are_too_many_keys() {
         let report = rig
             .act(|room| {
                 room.send_all("0");
-                ["a", "b", "c"].map(|key| room.broadcast(key).key(key).send());
-                room.broadcast("d").key("d").send()
+                let sent = ["a", "b", "c", "d"].map(|key| room.broadcast(key).key(key).send());
+                sent[3]
             })
             .await;
         assert_eq!(report.disconnected, 1);
@@ -115,7 +115,8 @@ fn keys_mean_nothing_to_other_policies() {
     let rig = Rig::new(three(OnFull::DropNewest));
     rig.kit.run(async {
         let slow = rig.stalled("/").await;
-        rig.act(|room| ["0", "1", "2"].map(|text| room.broadcast(text).key("a").send())).await;
+        let sent = rig.act(|room| ["0", "1", "2"].map(|text| room.broadcast(text).key("a").send())).await;
+        assert!(sent.iter().all(|sent| sent.queued == 1), "{sent:?}");
         assert_eq!(rig.read(&slow).await, ["0", "1", "2"]);
     });
 }
