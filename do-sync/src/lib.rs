@@ -122,7 +122,7 @@ pub use log::{Excerpt, Gap, History, NoPosition, Position, Recorded, What};
 pub use member::{Member, Members, OnDuplicate, Present};
 pub use once::{NAME_BYTES, Once, RequestKey};
 pub use origin::Origins;
-pub use outbound::{OnFull, Outbound};
+pub use outbound::{OnFull, Outbound, OutboundStats};
 pub use publish::{Publication, Published};
 pub use refusal::Refusal;
 pub use remote::{CounterObject, CounterStub, LockObject, LockStub, Retries};

@@ -50,7 +50,9 @@ impl Room {
 
     /// Puts a value into the log and sends it to all.
     pub(crate) fn publish(&self, from: &str, value: &Value) {
-        self.lock().append(|seq| Message::text(json!({ "t": "msg", "s": seq, "at": 1, "from": from, "d": value }).to_string()));
+        self.lock().append(|seq| {
+            Message::text(json!({ "t": "msg", "s": seq, "at": 1, "from": from, "d": value }).to_string())
+        });
     }
 
     /// Puts bytes into the log and sends them to all.
@@ -154,14 +156,22 @@ impl Inner {
         self.asked.push(after.to_owned());
         let takes_over = CloseFrame { code: CloseCode::from(4500), reason: "another took over".into() };
         self.sockets.retain(|(other, socket)| {
-            other != member || { let _ = socket.send(Message::Close(Some(takes_over.clone()))); false }
+            other != member || {
+                let _ = socket.send(Message::Close(Some(takes_over.clone())));
+                false
+            }
         });
         if !self.members.iter().any(|other| other == member) {
             self.members.push(member.to_owned());
-            self.append(|seq| Message::text(json!({ "t": "joined", "s": seq, "at": 1, "member": member }).to_string()));
+            self.append(|seq| {
+                Message::text(json!({ "t": "joined", "s": seq, "at": 1, "member": member }).to_string())
+            });
         }
         let now = self.log.len();
-        let known = after.strip_prefix(&format!("{EPOCH}-")).and_then(|seq| seq.parse().ok()).filter(|&seq: &usize| seq <= now);
+        let known = after
+            .strip_prefix(&format!("{EPOCH}-"))
+            .and_then(|seq| seq.parse().ok())
+            .filter(|&seq: &usize| seq <= now);
         let at = known.unwrap_or(0);
         let members: Vec<Value> = self.members.iter().map(|id| json!({ "id": id })).collect();
         let mut hello = json!({
@@ -183,7 +193,9 @@ impl Inner {
         self.sockets.retain(|(_, other)| !other.same_channel(socket));
         if self.sockets.len() < before && !self.sockets.iter().any(|(other, _)| other == member) {
             self.members.retain(|other| other != member);
-            self.append(|seq| Message::text(json!({ "t": "left", "s": seq, "at": 1, "member": member }).to_string()));
+            self.append(|seq| {
+                Message::text(json!({ "t": "left", "s": seq, "at": 1, "member": member }).to_string())
+            });
         }
     }
 }
