@@ -202,7 +202,6 @@ impl<'a, S: ObjectState> Roster<'a, S> {
     /// Faults of the storage.
     pub(crate) fn on_alarm(&self) -> Result<Option<Timestamp>, Error> {
         self.change(None, |_| Ok(()))?;
-        self.memory().unarmed().set(false);
         Ok(self.memory().next())
     }
 
