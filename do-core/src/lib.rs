@@ -85,6 +85,7 @@ mod name;
 mod object;
 pub mod prelude;
 pub mod reply;
+mod request;
 pub mod schedule;
 mod socket;
 mod sql;
@@ -107,6 +108,7 @@ pub use error::{Error, ErrorKind, Failure};
 pub use id::ObjectId;
 pub use name::{ObjectName, Tag};
 pub use object::DurableObject;
+pub use request::RequestExt;
 pub use schedule::{Alarm, Job, Plan, Schedule, Slot};
 #[doc(hidden)]
 pub use socket::Handshaken;

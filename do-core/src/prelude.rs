@@ -3,8 +3,8 @@
 pub use crate::{
     Accept, Alarm, AlarmInfo, AlarmScheduler, AutoResponse, Body, Close, CloseCode, CloseFrame,
     DurableObject, Env, EnvOf, Error, ErrorKind, Failure, Job, Message, Namespace, ObjectName, ObjectState,
-    Plan, Request, Response, Schedule, Slot, Socket, SocketOf, SocketRegistry, SqlExt, SqlStorage, Stub,
-    StubOf, Tag, Timestamp, Upgrade, object_name, reply, tag,
+    Plan, Request, RequestExt, Response, Schedule, Slot, Socket, SocketOf, SocketRegistry, SqlExt,
+    SqlStorage, Stub, StubOf, Tag, Timestamp, Upgrade, object_name, reply, tag,
 };
 pub use http::{Method, StatusCode};
 pub use std::time::Duration;

@@ -81,8 +81,12 @@ impl Socket for FakeSocket {
         self.0.state.get()
     }
 
-    fn buffered_bytes(&self) -> u64 {
-        0
+    fn buffered_bytes(&self) -> Option<u64> {
+        Some(0)
+    }
+
+    fn number(&self) -> u64 {
+        Rc::as_ptr(&self.0) as usize as u64
     }
 
     fn auto_response_at(&self) -> Option<Timestamp> {

@@ -48,6 +48,9 @@ struct State {
     told: bool,
 }
 
+/// The shortest header of a frame that is not masked (RFC 6455 section 5.2).
+const HEADER_BYTES: usize = 2;
+
 /// Messages of one socket that may wait in the object before its connection is read no further.
 const IN_FLIGHT_MAX: u32 = 128;
 
@@ -93,12 +96,15 @@ impl SocketCell {
         self.update(|s| s.told = true);
     }
 
+    /// Bytes behind the gate and in the outbox, each message with the shortest header there is at least: so that an
+    /// empty one counts too.
     pub(crate) fn buffered(&self, transport: &dyn Transport) -> u64 {
-        (self.gated_bytes.get() + transport.buffered(self.conn)) as u64
+        let gated = self.gated.get().saturating_mul(HEADER_BYTES).saturating_add(self.gated_bytes.get());
+        gated.saturating_add(transport.buffered(self.conn)) as u64
     }
 
     /// Whether a message of that length may be sent.
-    pub(super) fn has_room(&self, bytes: usize, transport: &dyn Transport) -> bool {
+    pub(crate) fn has_room(&self, bytes: usize, transport: &dyn Transport) -> bool {
         transport.fits(self.conn, bytes, self.gated.get(), self.gated_bytes.get())
     }
 

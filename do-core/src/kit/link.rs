@@ -63,6 +63,9 @@ pub(super) struct Link {
 /// What a message costs beside its bytes, as on the host.
 const FRAME_BYTES: usize = size_of::<bytes::Bytes>();
 
+/// How much of that is a header.
+const HEADER_BYTES: usize = 2;
+
 impl Link {
     /// A connection that was accepted just now.
     pub(super) fn new(owner: SocketKey) -> Self {
@@ -260,8 +263,10 @@ impl Link {
         self.connecting && !self.ended
     }
 
+    /// Bytes of messages that have not left, each with a short header as on the host.
     pub(super) fn buffered(&self) -> usize {
-        self.queued
+        let close = usize::from(matches!(self.outbound.back(), Some(Outbound::Close(_)))); // nothing follows it
+        self.queued.saturating_sub((self.outbound.len() - close).saturating_mul(FRAME_BYTES - HEADER_BYTES))
     }
 
     fn drop_outbound(&mut self) {

@@ -59,8 +59,28 @@ pub trait Socket: Clone + PartialEq + 'static {
     /// Where it is in its life.
     fn ready_state(&self) -> ReadyState;
 
-    /// Bytes that were sent and have not left this machine's process yet.
-    fn buffered_bytes(&self) -> u64;
+    /// Bytes that were sent and have not left this machine's process yet; `None` where the platform does not tell.
+    ///
+    /// Natively and in the test kit it is always known: messages that wait for a commit (rule C4) and what the outbox
+    /// holds, with a few bytes of framing for each message. On Workers it is the runtime's `bufferedAmount`, the bytes
+    /// of the messages alone; a runtime without that property gives `None`. Cheap enough to be asked before each send.
+    fn buffered_bytes(&self) -> Option<u64>;
+
+    /// Whether a message of that length would be taken now: [`send`](Self::send) would not fail as overloaded, and
+    /// the socket would not be dropped for it. Always where the platform has no bound (rule D11b).
+    fn has_room(&self, bytes: usize) -> bool {
+        let _ = bytes;
+        true
+    }
+
+    /// Whether it was accepted with this tag.
+    fn has_tag(&self, tag: &Tag) -> bool {
+        self.tags().contains(tag)
+    }
+
+    /// A number that no other socket of this object has, equal for equal handles, as long as the instance lives: to
+    /// keep what is known about a socket in a map. Take it out again when the socket closes.
+    fn number(&self) -> u64;
 
     /// When the host last answered this socket by [`SocketRegistry::set_auto_response`], if ever (rule D30).
     fn auto_response_at(&self) -> Option<Timestamp>;

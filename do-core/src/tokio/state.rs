@@ -213,8 +213,20 @@ impl Socket for HostSocket {
         self.cell.ready_state()
     }
 
-    fn buffered_bytes(&self) -> u64 {
-        self.cell.buffered(self.core.transport())
+    fn buffered_bytes(&self) -> Option<u64> {
+        Some(self.cell.buffered(self.core.transport()))
+    }
+
+    fn has_room(&self, bytes: usize) -> bool {
+        self.cell.has_room(bytes, self.core.transport())
+    }
+
+    fn has_tag(&self, tag: &Tag) -> bool {
+        self.cell.tags().contains(tag)
+    }
+
+    fn number(&self) -> u64 {
+        self.cell.id()
     }
 
     fn auto_response_at(&self) -> Option<Timestamp> {

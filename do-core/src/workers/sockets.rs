@@ -11,8 +11,8 @@ use crate::{
     SocketRegistry, Tag, Timestamp, Upgrade, limits,
 };
 use http::{HeaderValue, StatusCode, header};
-use js_sys::{Array, Date, Uint8Array};
-use std::{fmt, rc::Rc};
+use js_sys::{Array, Date, Uint8Array, WeakMap};
+use std::{cell::Cell, fmt, rc::Rc};
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::WebSocket;
 
@@ -115,7 +115,7 @@ pub(super) fn fault_of_peer(exception: &JsValue) -> Error {
 /// The [`Socket`] of a Worker's object.
 ///
 /// The platform buffers without bound what a peer does not read: [`buffered_bytes`](Socket::buffered_bytes) tells
-/// how much that is, and [`send`](Socket::send) never fails for it.
+/// how much that is where the runtime has `bufferedAmount`, and [`send`](Socket::send) never fails for it.
 #[derive(Clone)]
 pub struct WorkersSocket {
     raw: WebSocket,
@@ -185,16 +185,41 @@ impl Socket for WorkersSocket {
         }
     }
 
-    fn buffered_bytes(&self) -> u64 {
+    fn buffered_bytes(&self) -> Option<u64> {
+        let bytes = self.hibernating().buffered_amount().ok()?.as_f64()?;
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a count; a float saturates
-        let bytes = number(self.hibernating().buffered_amount()) as u64;
-        bytes
+        Some(bytes as u64)
+    }
+
+    fn number(&self) -> u64 {
+        self.inner.socket_numbers.of(&self.raw)
     }
 
     fn auto_response_at(&self) -> Option<Timestamp> {
         let at = self.inner.context.auto_response_at(&self.raw).ok()?.dyn_into::<Date>().ok()?;
         #[allow(clippy::cast_possible_truncation)] // whole milliseconds
         Some(Timestamp::from_millis(at.get_time() as i64))
+    }
+}
+
+/// Numbers for sockets, which have none: one connection is always the same object of JavaScript (rule D4).
+#[derive(Default)]
+pub(super) struct SocketNumbers {
+    given: WeakMap,
+    last: Cell<u32>,
+}
+
+impl SocketNumbers {
+    /// The number of a socket: the next one, when it has none yet.
+    fn of(&self, socket: &WebSocket) -> u64 {
+        if let Some(number) = self.given.get(socket).as_f64() {
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // one of ours
+            return number as u64;
+        }
+        let number = self.last.get().wrapping_add(1); // an instance does not live to see 2^32 sockets
+        self.last.set(number);
+        self.given.set(socket, &JsValue::from(number));
+        number.into()
     }
 }
 

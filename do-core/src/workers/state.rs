@@ -5,7 +5,7 @@ use super::{
     env::{WorkersEnv, id_in},
     error::{caught, thrown},
     ext::{ObjectContext, Storage},
-    sockets::WorkersSockets,
+    sockets::{SocketNumbers, WorkersSockets},
     sql::WorkersSql,
     timer::Timer,
     turn,
@@ -55,6 +55,7 @@ pub(super) struct Inner {
     iterating: Cell<usize>,
     /// The text that was sent last, as JavaScript has it: a broadcast translates it once.
     sent: RefCell<Option<(Message, JsValue)>>,
+    pub(super) socket_numbers: SocketNumbers,
     /// How deep in gates the code is that runs.
     depth: Cell<usize>,
     /// `new` runs.
@@ -227,6 +228,7 @@ impl WorkersState {
             transactions: Cell::new(0),
             iterating: Cell::new(0),
             sent: RefCell::default(),
+            socket_numbers: SocketNumbers::default(),
             depth: Cell::new(0),
             constructing: Cell::new(false),
             opening: Opening::default(),

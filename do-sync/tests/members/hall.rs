@@ -86,7 +86,7 @@ impl<S: ObjectState> DurableObject<S> for Hall<S> {
                 if let Some(data) = param(&request, "d") {
                     member = member.data(&data)?;
                 }
-                Ok(room.enter(&request, member).await?)
+                Ok(room.enter(&request, member)?)
             }
             "/join" => Ok(room.join(&request, Accept::new().attach(&["foreign"])?)?.0),
             "/kick" => Ok(reply::json(&room.kick(&id, "go").await?)?),
@@ -129,7 +129,7 @@ impl<S: ObjectState> DurableObject<S> for Hall<S> {
             }
             "/log" => {
                 let name = if param(&request, "room").is_some() { "other" } else { "room" };
-                let sql = "SELECT frame FROM _room_log WHERE room = ? ORDER BY seq";
+                let sql = "SELECT CAST(frame AS TEXT) FROM _room_log WHERE room = ? AND kind = 1 ORDER BY seq";
                 let rows = self.state.sql().exec(sql, (name,));
                 let frames: Vec<String> = match rows {
                     Ok(rows) => rows.iter().map(|row| row.at(0)).collect::<Result<_, _>>()?,
@@ -157,7 +157,7 @@ impl<S: ObjectState> DurableObject<S> for Hall<S> {
                 // A kick and an arrival in one turn.
                 let kicked = room.kick(&id, "go").await?;
                 assert_eq!(kicked, 1);
-                Ok(room.enter(&request, Member::new(id)?).await?)
+                Ok(room.enter(&request, Member::new(id)?)?)
             }
             _ => Ok(reply::text("awake")),
         }

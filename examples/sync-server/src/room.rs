@@ -40,7 +40,7 @@ const MIGRATIONS: &[&str] = &["
 /// While there are changes, the alarm is set to the time at which the oldest is too old, or to shortly after
 /// there are too many. Setting it is repeated with each report, so a set that failed is made good by the next.
 #[derive(Debug)]
-pub struct SyncRoom<S> {
+pub struct SyncRoom<S: ObjectState> {
     state: S,
     room: Room<S>,
 }
