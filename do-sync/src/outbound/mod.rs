@@ -87,7 +87,6 @@ impl<S: ObjectState> Room<S> {
     }
 
     /// A socket has closed: what waits for it is let go. Those who do not say so are found out later.
-    #[allow(dead_code)]
     pub(crate) fn forget_outbound(&self, socket: &SocketOf<S>) {
         self.inner().flow.forget(socket);
     }
