@@ -387,3 +387,21 @@ fn a_lease_that_is_put_off_or_released_does_not_set_the_alarm_again() {
         assert_eq!((alarms(), expired().len()), (2, 1));
     });
 }
+
+#[test]
+fn an_alarm_that_was_given_up_is_set_again_by_the_next_grant() {
+    let kit = builder().start().unwrap();
+    kit.run(async {
+        let second = Duration::from_secs(1);
+        within(&kit, move |lab| {
+            take(lab, "ann", second).unwrap();
+            assert!(lab.schedule.retire("lease").unwrap());
+        })
+        .await;
+        kit.advance(2 * second).await;
+        assert_eq!(expired().len(), 0);
+        taken(&kit, "bob", second).await.unwrap(); // by the same instance
+        kit.advance(2 * second).await;
+        assert_eq!(expired().len(), 2);
+    });
+}
