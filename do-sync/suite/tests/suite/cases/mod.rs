@@ -2,6 +2,7 @@
 
 mod broadcast;
 mod hibernation;
+mod history;
 mod joining;
 mod leaving;
 mod messages;
@@ -10,10 +11,23 @@ use do_core::testing::{Case, Difference, Driver};
 
 /// All cases, in the order of the report.
 pub(crate) fn all<D: Driver>() -> Vec<Case<D>> {
-    let features =
-        [joining::cases(), hibernation::cases(), broadcast::cases(), leaving::cases(), messages::cases()];
+    let features = [
+        joining::cases(),
+        hibernation::cases(),
+        broadcast::cases(),
+        leaving::cases(),
+        messages::cases(),
+        history::cases(),
+    ];
     features.into_iter().flatten().collect()
 }
 
 /// Where hosts are meant to differ: what cases name in `differs` and `shows`.
-pub(crate) const DIFFERENCES: &[Difference] = &[];
+pub(crate) const DIFFERENCES: &[Difference] = &[Difference {
+    id: "rows-counted",
+    title: "how rows are counted",
+    rules: &["history"],
+    workerd: "Each statement tells how many rows it read and wrote, as they are billed.",
+    tokio: "Rows are not counted: what would be billed is nobody's.",
+    kit: "As tokio.",
+}];
