@@ -23,11 +23,8 @@ pub(crate) fn all<D: Driver>() -> Vec<Case<D>> {
 }
 
 /// Where hosts are meant to differ: what cases name in `differs` and `shows`.
-pub(crate) const DIFFERENCES: &[Difference] = &[Difference {
-    id: "rows-counted",
-    title: "how rows are counted",
-    rules: &["history"],
-    workerd: "Each statement tells how many rows it read and wrote, as they are billed.",
-    tokio: "Rows are not counted: what would be billed is nobody's.",
-    kit: "As tokio.",
-}];
+pub(crate) const DIFFERENCES: &[Difference] =
+    &[Difference::new("rows-counted", "how rows are counted", &["history"])
+        .in_workerd("Each statement tells how many rows it read and wrote, as they are billed.")
+        .on_tokio("Rows are not counted: what would be billed is nobody's.")
+        .in_kit("As tokio.")];
