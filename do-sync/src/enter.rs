@@ -2,7 +2,7 @@ use crate::{
     Member, Position, Present, Refusal, Room, codes,
     log::{Asked, Plan},
     member::Refused,
-    publish::sequenced,
+    outbound::{Kind, Outgoing},
     wire,
 };
 use do_core::{
@@ -253,6 +253,7 @@ impl<'a, S: ObjectState> Greeting<'a, S> {
             members: None,
             count: None,
             snapshot: self.snapshot.as_deref(),
+            credit: None,
             ping: self
                 .room
                 .inner()
@@ -272,10 +273,11 @@ impl<'a, S: ObjectState> Greeting<'a, S> {
         let everybody = self.room.presence()?;
         let count = everybody.len();
         let members = shown(everybody, self.max_bytes() / 8)?;
-        let hello = Hello { members: Some(&members), count: Some(count), ..self.hello(frames.len()) };
+        let credit = self.room.credit(socket);
+        let hello = Hello { members: Some(&members), count: Some(count), credit, ..self.hello(frames.len()) };
         let hello = Message::json(&hello)?;
         for message in std::iter::once(&hello).chain(&frames) {
-            self.room.deliver(socket, sequenced(message));
+            self.room.deliver(socket, Outgoing { message, key: None, kind: Kind::Replay });
         }
         Ok(())
     }
@@ -297,7 +299,9 @@ impl<'a, S: ObjectState> Greeting<'a, S> {
                 break;
             }
         }
-        socket.close(codes::frame(codes::RESYNC, "more"))?;
+        if let Err(error) = socket.close(codes::frame(codes::RESYNC, "more")) {
+            tracing::debug!(%error, "a socket that has its part of the history did not close");
+        }
         Ok(response)
     }
 }
@@ -332,6 +336,8 @@ struct Hello<'a> {
     count: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    credit: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ping: Option<[String; 2]>,
     limits: Limits,
