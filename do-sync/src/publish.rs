@@ -5,7 +5,7 @@ use crate::{
     wire,
 };
 use bytes::Bytes;
-use do_core::{Error, ErrorKind, Message, ObjectState, SocketOf};
+use do_core::{Error, ErrorKind, ObjectState, SocketOf};
 use serde::Serialize;
 use std::fmt;
 
@@ -94,16 +94,12 @@ impl<S: ObjectState> Room<S> {
     /// Sends what was numbered to all who entered.
     pub(crate) fn deliver_all(&self, logged: &Logged) -> BroadcastReport {
         let mut report = BroadcastReport::default();
+        let sequenced = Outgoing { message: &logged.frame, key: None, kind: Kind::Sequenced };
         for socket in self.entered() {
-            report.count(self.deliver(&socket, sequenced(&logged.frame)));
+            report.count(self.deliver(&socket, sequenced));
         }
         report
     }
-}
-
-/// One of a sequence.
-pub(crate) fn sequenced(message: &Message) -> Outgoing<'_> {
-    Outgoing { message, key: None, kind: Kind::Sequenced }
 }
 
 impl<S: ObjectState> Publication<'_, S> {

@@ -1,4 +1,4 @@
-use crate::{RoomCommand, RoomProbe, Settings, probe::At};
+use crate::{HistoryCommand, RoomCommand, RoomProbe, Settings, probe::At};
 use do_core::{Failure, ObjectState};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -19,6 +19,8 @@ pub enum Command {
     Now,
     /// Over joining, sockets and broadcasts.
     Room(RoomCommand),
+    /// Over the sequence.
+    History(HistoryCommand),
 }
 
 impl<S: ObjectState> RoomProbe<S> {
@@ -30,6 +32,7 @@ impl<S: ObjectState> RoomProbe<S> {
             Command::Boots => self.log.boots()?,
             Command::Now => json!(self.state.now()),
             Command::Room(command) => self.room_command(command, at)?,
+            Command::History(command) => self.history_command(command, at)?,
         })
     }
 

@@ -1,3 +1,4 @@
+use crate::HistorySettings;
 use do_core::{Failure, ObjectState, SqlExt, SqlStorage};
 use do_sync::Room;
 use serde::{Deserialize, Serialize};
@@ -18,11 +19,14 @@ pub struct Settings {
     pub max_sockets: Option<usize>,
     /// How long handlers of messages wait before they do anything, in ms.
     pub slow_ms: u64,
+    /// What is kept.
+    pub history: HistorySettings,
 }
 
 impl Settings {
     /// What each room of the object is told when it is made: a line for each feature.
-    pub(crate) fn apply<S: ObjectState>(&self, room: Room<S>) -> Room<S> {
+    pub(crate) fn apply<S: ObjectState>(&self, room: Room<S>, state: &S) -> Room<S> {
+        let room = self.history.apply(room, state);
         match self.max_sockets {
             Some(most) => room.max_sockets(most),
             None => room,
