@@ -9,7 +9,7 @@ use do_core::{
     Error, ErrorKind, Message, ObjectState, Request, RequestExt, Response, Socket, SocketOf, SocketRegistry,
     reply,
 };
-use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
+use http::StatusCode;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::fmt;
@@ -26,9 +26,6 @@ const PAGE_BYTES: u64 = 512 * 1_024;
 
 /// Longest part of an unreadable position that is sent back.
 const ECHO_CHARS: usize = 64;
-
-/// When one comes back for whom there is no place, in seconds.
-const RETRY_SECONDS: HeaderValue = HeaderValue::from_static("5");
 
 type Snapshot<'a> = Box<dyn FnOnce() -> Result<String, Error> + 'a>;
 
@@ -138,15 +135,12 @@ impl<'a, S: ObjectState> Entering<'a, S> {
     /// As [`Room::enter`], and the error of the snapshot.
     pub fn done(self) -> Result<Response, Error> {
         let Self { room, request, member, snapshot } = self;
-        if let Some(refusal) = Refusal::of(request) {
-            return Ok(refusal.response(reply::text(refusal.to_string())));
-        }
-        if room.inner().settings.max_sockets.is_some_and(|most| room.count() >= most) {
-            return Ok(refused(StatusCode::SERVICE_UNAVAILABLE, "the room is full"));
+        if let Some(refusal) = room.refusal(request) {
+            return Ok(refusal.reply());
         }
         let admission = match room.roster().admit(&member)? {
             Ok(admission) => admission,
-            Err(refusal) => return Ok(refused(Refused::status(refusal), &refusal.to_string())),
+            Err(refused) => return Ok(refusal(refused).response(reply::text(refused.to_string()))),
         };
         let mut greeting = Greeting::new(room, request, snapshot, &member, &admission.socket)?;
         if !greeting.fits() {
@@ -168,14 +162,8 @@ impl<'a, S: ObjectState> Entering<'a, S> {
     }
 }
 
-/// A refusal that says why.
-fn refused(status: StatusCode, why: &str) -> Response {
-    let mut response = reply::text(why.to_owned());
-    *response.status_mut() = status;
-    if status == StatusCode::SERVICE_UNAVAILABLE {
-        response.headers_mut().insert(RETRY_AFTER, RETRY_SECONDS);
-    }
-    response
+fn refusal(refused: Refused) -> Refusal {
+    if refused.status() == StatusCode::CONFLICT { Refusal::Conflict } else { Refusal::full() }
 }
 
 /// What a new socket is told.
@@ -265,6 +253,14 @@ impl<'a, S: ObjectState> Greeting<'a, S> {
             members: None,
             count: None,
             snapshot: self.snapshot.as_deref(),
+            credit: None,
+            ping: self
+                .room
+                .inner()
+                .pings
+                .borrow()
+                .as_ref()
+                .map(|pair| [pair.request().to_owned(), pair.response().to_owned()]),
             limits: Limits { bytes: self.room.inner().settings.inbound.max_bytes },
         }
     }
@@ -277,7 +273,8 @@ impl<'a, S: ObjectState> Greeting<'a, S> {
         let everybody = self.room.presence()?;
         let count = everybody.len();
         let members = shown(everybody, self.max_bytes() / 8)?;
-        let hello = Hello { members: Some(&members), count: Some(count), ..self.hello(frames.len()) };
+        let credit = self.room.credit(socket);
+        let hello = Hello { members: Some(&members), count: Some(count), credit, ..self.hello(frames.len()) };
         let hello = Message::json(&hello)?;
         for message in std::iter::once(&hello).chain(&frames) {
             self.room.deliver(socket, sequenced(message));
@@ -337,6 +334,10 @@ struct Hello<'a> {
     count: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    credit: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ping: Option<[String; 2]>,
     limits: Limits,
 }
 

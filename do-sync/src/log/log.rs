@@ -109,6 +109,9 @@ impl<S: ObjectState> Log<'_, S> {
             self.memory().armed.set(false);
             self.resync();
         }
+        if self.has_to_arm() {
+            self.look_later();
+        }
         Ok(newest)
     }
 
@@ -136,8 +139,9 @@ impl<S: ObjectState> Log<'_, S> {
         let room = self.room.clone();
         self.room.state().wait_until(async move {
             let log = room.log();
+            let looked = log.newest();
             log.memory().looking.set(false);
-            if let Err(error) = log.newest() {
+            if let Err(error) = looked {
                 tracing::warn!(%error, "the log of a room could not be read");
             }
             if let Err(error) = log.arm().await {
@@ -147,13 +151,19 @@ impl<S: ObjectState> Log<'_, S> {
         });
     }
 
-    /// Sets the alarm for the oldest message: where there was none before, and once in each instance, in case that the
-    /// settings are others or the last one did not come to it. For the messages after it the alarm is set when it comes.
+    /// Whether the alarm has to be looked at: where there was no message before, and at the first use in each instance, in
+    /// case that the settings are others or the last one did not come to it. For messages after that the alarm is set
+    /// when it comes.
+    fn has_to_arm(&self) -> bool {
+        self.room.inner().alarm.is_some() && self.settings().max_age.is_some() && !self.memory().armed.get()
+    }
+
+    /// Sets the alarm for the oldest message, if it is not to come earlier.
     async fn arm(&self) -> Result<(), Error> {
-        let Some(alarm) = &self.room.inner().alarm else { return Ok(()) };
-        if self.settings().max_age.is_none() || self.memory().armed.replace(true) {
+        let Some(alarm) = self.room.inner().alarm.as_ref().filter(|_| self.has_to_arm()) else {
             return Ok(());
-        }
+        };
+        self.memory().armed.set(true);
         match self.due()? {
             Some(due) => alarm.set_earlier(due).await,
             None => Ok(()),
