@@ -424,12 +424,12 @@ const SEPARATOR: char = '\u{1f}';
 
 impl<S: ObjectState> Room<S> {
     /// The tag of all sockets that entered.
-    pub(super) fn entered_tag(&self) -> Result<Tag, Error> {
+    pub(crate) fn entered_tag(&self) -> Result<Tag, Error> {
         Tag::new(format!("{}{SEPARATOR}", self.key()))
     }
 
     /// The tag of a member's sockets: they are found without looking at all of the room.
-    pub(super) fn member_tag(&self, member: &str) -> Result<Tag, Error> {
+    pub(crate) fn member_tag(&self, member: &str) -> Result<Tag, Error> {
         Tag::new(format!("{}{SEPARATOR}{member}", self.key()))
     }
 }
