@@ -88,22 +88,39 @@
 //! Of the ten tags of a socket (rule D1) the room takes one. Nothing here waits: a peer that reads too slowly is dropped by the host when its outbox is full.
 
 mod broadcast;
+pub mod codes;
+mod counter;
 #[cfg(test)]
 mod fake;
 mod inbound;
+mod lease;
 mod log;
 mod member;
+mod once;
+mod origin;
 mod outbound;
+mod publish;
 mod refusal;
+mod remote;
 mod report;
 mod room;
+mod semaphore;
 mod settings;
+mod wire;
 
 pub use broadcast::Broadcast;
-pub use inbound::{Inbound, OnExcess, OnMalformed};
+pub use counter::{CompareAndSet, Counter};
+pub use inbound::{Inbound, InboundStats, OnExcess, OnMalformed, Received, Rejected};
+pub use lease::{Acquired, Expired, Grant, Held, Holder, Lease, Release, TTL_MAX, Token};
 pub use log::{History, NoPosition, Position};
 pub use member::{Member, Members, OnDuplicate, Present};
+pub use once::{NAME_BYTES, Once, RequestKey};
+pub use origin::Origins;
 pub use outbound::{OnFull, Outbound, OutboundStats};
+pub use publish::{Publication, Published};
 pub use refusal::Refusal;
+pub use remote::{CounterObject, CounterStub, LockObject, LockStub, Retries};
 pub use report::BroadcastReport;
 pub use room::Room;
+pub use semaphore::{GRANTS_MAX, Permits, Semaphore, Usage};
+pub use wire::Event;

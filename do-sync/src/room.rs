@@ -1,17 +1,10 @@
-use crate::{Broadcast, BroadcastReport, outbound::Flow, settings::Settings};
+use crate::{Broadcast, BroadcastReport, Refusal, inbound::Watch, outbound::Flow, settings::Settings};
 use do_core::{
-    Accept, Alarm, AutoResponse, Error, Message, ObjectState, ReadyState, Request, Response, Socket,
-    SocketOf, SocketRegistry, Tag, tag,
+    Accept, Alarm, Error, ErrorKind, Message, ObjectState, ReadyState, Request, Response, Socket, SocketOf,
+    SocketRegistry, Tag, tag,
 };
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use std::{borrow::Cow, fmt, rc::Rc};
-
-/// Text of an error that is logged about a message: the message may be 32 MiB of the peer's choice, and parsers
-/// quote it.
-const LOGGED_CHARS: usize = 200;
-
-/// No `{"type":"ping"}` is longer, and longer messages are not parsed to find out.
-const PING_BYTES: usize = 256;
+use serde::Serialize;
+use std::{fmt, rc::Rc};
 
 /// Some of an object's sockets, seen as one room.
 ///
@@ -28,6 +21,9 @@ pub(crate) struct Inner<S: ObjectState> {
     pub(crate) settings: Settings,
     pub(crate) alarm: Option<Alarm<S>>,
     pub(crate) flow: Flow<S>,
+    pub(crate) log: crate::log::Memory,
+    pub(crate) members: crate::member::Memory,
+    pub(crate) watch: Watch<S>,
 }
 
 impl<S: ObjectState> Room<S> {
@@ -48,7 +44,9 @@ impl<S: ObjectState> Room<S> {
     }
 
     fn make(state: S, tag: Option<Tag>, settings: Settings, alarm: Option<Alarm<S>>) -> Self {
-        Self(Rc::new(Inner { state, tag, settings, alarm, flow: Flow::default() }))
+        let memory = (crate::log::Memory::default(), crate::member::Memory::default(), Watch::default());
+        let (log, members, watch) = memory;
+        Self(Rc::new(Inner { state, tag, settings, alarm, flow: Flow::default(), log, members, watch }))
     }
 
     /// The same room with other settings, and with a memory of its own.
@@ -80,6 +78,11 @@ impl<S: ObjectState> Room<S> {
         &self.0.state
     }
 
+    /// What the room is called in tables and attachments: its tag, or what is no tag that anybody uses.
+    pub(crate) fn key(&self) -> &str {
+        self.tag().map_or("\u{1f}", Tag::as_str)
+    }
+
     /// The tag that makes a socket a member; `None` for [`all`](Self::all).
     pub fn tag(&self) -> Option<&Tag> {
         self.0.tag.as_ref()
@@ -90,15 +93,40 @@ impl<S: ObjectState> Room<S> {
     /// completes waits.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`](do_core::ErrorKind::Invalid) when the request is no right handshake (ask [`Refusal::of`](crate::Refusal::of)
-    /// before), [`ErrorKind::Limit`](do_core::ErrorKind::Limit) when `accept` has all ten tags already or the object has as many sockets as
-    /// it can. Do what can fail before joining: after it the socket is a member.
+    /// [`ErrorKind::Invalid`] when the request is no right handshake, [`ErrorKind::Limit`] when the room is full (ask
+    /// [`refusal`](Self::refusal) before, for both), when `accept` has all ten tags already or the object has as many
+    /// sockets as it can. Do what can fail before joining: after it the socket is a member.
     pub fn join(&self, request: &Request, accept: Accept) -> Result<(Response, SocketOf<S>), Error> {
+        if self.is_full() {
+            return Err(Error::new(ErrorKind::Limit, "the room is full"));
+        }
         let accept = match &self.0.tag {
             Some(tag) => accept.tag(tag)?,
             None => accept,
         };
         self.0.state.sockets().accept(request, accept)
+    }
+
+    /// Whether as many sockets are open as [`max_sockets`](Self::max_sockets) allows.
+    pub fn is_full(&self) -> bool {
+        self.0.settings.max_sockets.is_some_and(|most| self.count() >= most)
+    }
+
+    /// Why this request cannot join at all: it is no right handshake, or the room is full. Ask it before what takes
+    /// longer, and [`join`](Self::join) then without an await between.
+    ///
+    /// ```
+    /// # use do_core::prelude::*;
+    /// # use do_sync::Room;
+    /// # fn example<S: ObjectState>(room: &Room<S>, request: &Request) -> Result<Response> {
+    /// if let Some(refusal) = room.refusal(request) {
+    ///     return Ok(refusal.reply()); // 426, 400 or 503
+    /// }
+    /// Ok(room.join(request, Accept::new())?.0)
+    /// # }
+    /// ```
+    pub fn refusal(&self, request: &Request) -> Option<Refusal> {
+        Refusal::of(request).or_else(|| self.is_full().then(Refusal::full))
     }
 
     /// The open sockets of the room, in no particular order. Use them and let them go: kept in a field they are
@@ -170,45 +198,6 @@ impl<S: ObjectState> Room<S> {
     pub fn send_all(&self, message: impl Into<Message>) -> BroadcastReport {
         self.broadcast(message).send()
     }
-
-    /// Lets the host answer the text `ping` by `pong` without waking the object (rules D28, D29). Call it in
-    /// `new`: repeating it changes nothing. An object has one such pair, also when it has several rooms.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Limit`](do_core::ErrorKind::Limit) when one of the texts is too long; faults of the platform.
-    pub fn auto_ping(&self, ping: impl Into<String>, pong: impl Into<String>) -> Result<(), Error> {
-        self.0.state.sockets().set_auto_response(Some(AutoResponse::new(ping, pong)?))
-    }
-
-    /// Answers the JSON text `{"type":"ping"}` by `{"type":"pong"}`; `false` when the message is another one.
-    ///
-    /// Unlike [`auto_ping`](Self::auto_ping) this wakes the object.
-    pub fn answer_ping(&self, socket: &SocketOf<S>, message: &Message) -> bool {
-        if !is_json_ping(message) {
-            return false;
-        }
-        if let Err(error) = socket.send(r#"{"type":"pong"}"#) {
-            tracing::debug!(%error, "a ping could not be answered");
-        }
-        true
-    }
-
-    /// Reads a message as JSON. One that is binary, malformed or of another shape is logged as a warning, gives
-    /// `None` and leaves the connection open.
-    ///
-    /// The log has the beginning of the parser's complaint, not the message.
-    pub fn receive<T: DeserializeOwned>(&self, socket: &SocketOf<S>, message: &Message) -> Option<T> {
-        match message.parse_json() {
-            Ok(value) => Some(value),
-            Err(error) => {
-                let reason: String = error.to_string().chars().take(LOGGED_CHARS).collect();
-                let (bytes, tags) = (message.len(), socket.tags());
-                // Debug form: the text is partly the peer's, and must not forge log lines.
-                tracing::warn!(object = %self.0.state.id(), bytes, ?tags, ?reason, "malformed message ignored");
-                None
-            }
-        }
-    }
 }
 
 impl<S: ObjectState> Clone for Room<S> {
@@ -224,23 +213,11 @@ impl<S: ObjectState> fmt::Debug for Room<S> {
     }
 }
 
-fn is_json_ping(message: &Message) -> bool {
-    #[derive(Deserialize)]
-    struct Typed<'a> {
-        #[serde(rename = "type", borrow)]
-        kind: Cow<'a, str>,
-    }
-    let Some(text) = message.as_text().filter(|text| text.len() <= PING_BYTES) else { return false };
-    // Without the brace serde would read the list `["ping"]` as the fields in order.
-    text.trim_start().starts_with('{')
-        && serde_json::from_str::<Typed<'_>>(text).is_ok_and(|typed| typed.kind == "ping")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fake::{FakeState, handshake};
-    use do_core::{CloseCode, ErrorKind};
+    use do_core::{AutoResponse, CloseCode};
 
     fn join(room: &Room<FakeState>, tags: &[&str]) -> SocketOf<FakeState> {
         let accept = Accept::new().tags(tags.iter().copied()).unwrap();
@@ -319,33 +296,6 @@ mod tests {
         let ten = nine.tag("9").unwrap();
         assert_eq!(room.join(&handshake(), ten).unwrap_err().kind(), ErrorKind::Limit);
         assert_eq!(room.count(), 1);
-    }
-
-    #[test]
-    fn r5_malformed_messages_give_nothing_and_leave_the_connection_open() {
-        let state = FakeState::default();
-        let room = Room::new(&state);
-        let socket = join(&room, &[]);
-        for bad in [Message::text("{"), Message::text(""), Message::binary(&b"1"[..]), Message::text("\"x\"")]
-        {
-            assert_eq!(room.receive::<u8>(&socket, &bad), None, "{bad:?}");
-        }
-        assert_eq!(room.receive::<u8>(&socket, &"7".into()), Some(7));
-        assert_eq!((socket.ready_state(), socket.sent().len()), (ReadyState::Open, 0));
-    }
-
-    #[test]
-    fn the_json_ping_is_answered_and_nothing_else_is() {
-        let state = FakeState::default();
-        let room = Room::new(&state);
-        let socket = join(&room, &[]);
-        assert!(room.answer_ping(&socket, &r#"{"type":"ping"}"#.into()));
-        assert!(room.answer_ping(&socket, &r#" { "n": 1, "type" : "p\u0069ng" } "#.into()));
-        for other in ["ping", "{}", r#"{"type":"pong"}"#, r#"{"type":1}"#, r#"["ping"]"#] {
-            assert!(!room.answer_ping(&socket, &other.into()), "{other}");
-        }
-        assert!(!room.answer_ping(&socket, &Message::binary(&br#"{"type":"ping"}"#[..])));
-        assert_eq!(socket.sent(), vec![Message::text(r#"{"type":"pong"}"#); 2]);
     }
 
     #[test]

@@ -26,38 +26,60 @@ pub struct Case<D: Driver> {
 }
 
 impl<D: Driver> Case<D> {
-    pub(super) fn new(name: &'static str, run: for<'a> fn(&'a Lab<D>) -> Run<'a>) -> Self {
+    /// A case of this name, which disturbs nobody and holds on every host.
+    ///
+    /// ```
+    /// # use do_core::testing::{Case, Driver, Lab, Outcome, same};
+    /// # fn cases<D: Driver>() -> Vec<Case<D>> {
+    /// vec![Case::new("r1 whatever is no upgrade is not found", |lab| Box::pin(r1(lab)))]
+    /// # }
+    /// async fn r1<D: Driver>(lab: &Lab<D>) -> Outcome {
+    ///     let (status, _) = lab.driver().post(&lab.address("/nothing", "a"), Vec::new()).await?;
+    ///     same("the status", status, 404)
+    /// }
+    /// ```
+    pub fn new(name: &'static str, run: for<'a> fn(&'a Lab<D>) -> Run<'a>) -> Self {
         Self { name, needs: Needs::default(), run }
     }
 
-    pub(super) fn evicts(mut self) -> Self {
+    /// It makes all objects leave memory.
+    #[must_use]
+    pub fn evicts(mut self) -> Self {
         self.needs.evicts = true;
         self
     }
 
-    pub(super) fn crashes(mut self) -> Self {
+    /// It kills the host.
+    #[must_use]
+    pub fn crashes(mut self) -> Self {
         self.needs.crashes = true;
         self
     }
 
-    pub(super) fn long(mut self) -> Self {
+    /// It takes more than 15 s of the objects' time.
+    #[must_use]
+    pub fn long(mut self) -> Self {
         self.needs.long = true;
         self
     }
 
-    pub(super) fn panics(mut self, cost: PanicCost) -> Self {
+    /// It panics in an object, and holds where a panic costs this.
+    #[must_use]
+    pub fn panics(mut self, cost: PanicCost) -> Self {
         self.needs.panics = Some(cost);
         self
     }
 
     /// It holds on these hosts only, for the reason of the [`Difference`](super::Difference) with this id.
-    pub(super) fn differs(mut self, hosts: &'static [HostKind], difference: &'static str) -> Self {
+    #[must_use]
+    pub fn differs(mut self, hosts: &'static [HostKind], difference: &'static str) -> Self {
         self.needs.only = Some(Only { hosts, difference });
         self
     }
 
     /// It holds on every host, in the way in which the [`Difference`](super::Difference) with this id has it.
-    pub(super) fn shows(mut self, difference: &'static str) -> Self {
+    #[must_use]
+    pub fn shows(mut self, difference: &'static str) -> Self {
         self.needs.shows = Some(difference);
         self
     }
@@ -164,8 +186,11 @@ impl fmt::Debug for Fault {
 
 /// Fails with both values unless they are equal as JSON, so that what an object gave and what was expected can be
 /// compared whichever way each is held.
+///
+/// # Errors
+/// They differ, or one of them is not expressible as JSON.
 #[allow(clippy::needless_pass_by_value)] // so that `json!` can stand in the call
-pub(super) fn same(what: &str, got: impl Serialize, expected: impl Serialize) -> Outcome {
+pub fn same(what: &str, got: impl Serialize, expected: impl Serialize) -> Outcome {
     let (got, expected) = (serde_json::to_value(got)?, serde_json::to_value(expected)?);
     if got == expected {
         return Ok(());
@@ -174,6 +199,9 @@ pub(super) fn same(what: &str, got: impl Serialize, expected: impl Serialize) ->
 }
 
 /// Fails with the words unless it holds.
-pub(super) fn holds(what: impl fmt::Display, it: bool) -> Outcome {
+///
+/// # Errors
+/// It does not hold.
+pub fn holds(what: impl fmt::Display, it: bool) -> Outcome {
     if it { Ok(()) } else { Err(Fault(what.to_string())) }
 }

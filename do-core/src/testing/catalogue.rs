@@ -1,7 +1,7 @@
 //! The cases without a host: what can be said of them before any runs.
 
 use super::{
-    case::{Fault, Needs, Outcome},
+    case::{Case, Fault, Needs, Outcome},
     cases::cases,
     deployment::Deployment,
     difference::HostKind,
@@ -23,11 +23,17 @@ pub struct Listed {
 
 /// All cases, in the order of [`cases`](super::cases()), for which no host has to be named.
 pub fn catalogue() -> Vec<Listed> {
-    cases::<Nowhere>().into_iter().map(|case| Listed { name: case.name, needs: case.needs }).collect()
+    listed(&cases())
 }
 
-/// The host that there is none of: the cases are generic over one.
-enum Nowhere {}
+/// The same for the cases of another suite.
+pub fn listed(cases: &[Case<Nowhere>]) -> Vec<Listed> {
+    cases.iter().map(|case| Listed { name: case.name, needs: case.needs }).collect()
+}
+
+/// The host that there is none of: cases are generic over one, and can be listed for this one.
+#[derive(Debug)]
+pub enum Nowhere {}
 
 impl Driver for Nowhere {
     type Client = Self;

@@ -45,6 +45,32 @@ pub struct Difference {
 }
 
 impl Difference {
+    /// One of another suite's list, of which each host is still to say what happens there.
+    pub const fn new(id: &'static str, title: &'static str, rules: &'static [&'static str]) -> Self {
+        Self { id, title, rules, workerd: "", tokio: "", kit: "" }
+    }
+
+    /// The same with what happens in workerd.
+    #[must_use]
+    pub const fn in_workerd(mut self, what: &'static str) -> Self {
+        self.workerd = what;
+        self
+    }
+
+    /// The same with what happens on the native host.
+    #[must_use]
+    pub const fn on_tokio(mut self, what: &'static str) -> Self {
+        self.tokio = what;
+        self
+    }
+
+    /// The same with what happens in the test kit.
+    #[must_use]
+    pub const fn in_kit(mut self, what: &'static str) -> Self {
+        self.kit = what;
+        self
+    }
+
     /// Whether the suite says why no case shows it.
     pub fn is_excused(&self) -> bool {
         self.excuse().is_some()

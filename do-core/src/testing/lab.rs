@@ -1,5 +1,5 @@
 use super::{
-    case::{Fault, Outcome},
+    case::{Fault, Outcome, holds},
     deployment::Deployment,
     driver::{Client, Driver, Opened, Received},
     route::percent_encoded,
@@ -47,18 +47,29 @@ impl<D: Driver> Lab<D> {
         format!("{}/{object}", self.case)
     }
 
-    pub(super) fn path(&self, what: &str, object: &str) -> String {
-        format!("/{what}/PROBE/{}", percent_encoded(&self.name(object)))
+    /// A path to the object: what stands before it, without a slash at the end, and its name percent-encoded.
+    pub fn address(&self, before: &str, object: &str) -> String {
+        format!("{before}/{}", percent_encoded(&self.name(object)))
     }
 
-    /// What `route` answers to a path: JSON, or the error of the host.
-    pub(super) async fn ask(&self, path: &str, steps: &Value) -> Result<Result<Value, Thrown>, Fault> {
+    pub(super) fn path(&self, what: &str, object: &str) -> String {
+        self.address(&format!("/{what}/PROBE"), object)
+    }
+
+    /// What the entry answers to JSON under a path: JSON too, or an error of the host.
+    ///
+    /// # Errors
+    /// There is no answer, or one that is neither 200 with JSON nor 500 with a [`Thrown`].
+    pub async fn ask(&self, path: &str, steps: &Value) -> Result<Result<Value, Thrown>, Fault> {
         let (status, body) = self.driver.post(path, serde_json::to_vec(steps)?).await?;
         answer(status, &body).map_err(|fault| fault.during(&format!("{path} with {steps}")))
     }
 
     /// [`ask`](Self::ask) for what must succeed.
-    pub(super) async fn value(&self, path: &str, steps: &Value) -> Result<Value, Fault> {
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask), or there was an error.
+    pub async fn value(&self, path: &str, steps: &Value) -> Result<Value, Fault> {
         self.ask(path, steps).await?.map_err(|thrown| Fault::new(format!("{path} failed: {thrown:?}")))
     }
 
@@ -151,19 +162,35 @@ impl<D: Driver> Lab<D> {
         may_fail: bool,
         wanted: impl Fn(&Value) -> bool,
     ) -> Result<Value, Fault> {
+        let what = steps.to_string();
+        let look = async || match self.answer(object, steps.clone()).await? {
+            Ok(mut values) => Ok(Ok(values.pop().ok_or_else(|| Fault::new("no steps"))?)),
+            Err(thrown) if may_fail => Ok(Err(thrown)),
+            Err(thrown) => Err(Fault::new(format!("{steps} failed: {thrown:?}"))),
+        };
+        let seen = self.eventually(&what, limit, look, |seen| seen.as_ref().is_ok_and(&wanted)).await?;
+        seen.map_err(|thrown| Fault::new(format!("{what} failed: {thrown:?}")))
+    }
+
+    /// Looks until what is seen is as wanted, while time passes, at most `limit` of it.
+    ///
+    /// # Errors
+    /// It is not within the limit, or a look fails.
+    pub async fn eventually<T: fmt::Debug>(
+        &self,
+        what: &str,
+        limit: Duration,
+        look: impl AsyncFn() -> Result<T, Fault>,
+        wanted: impl Fn(&T) -> bool,
+    ) -> Result<T, Fault> {
         let mut passed = Duration::ZERO;
         for time in looks() {
-            let seen = match self.answer(object, steps.clone()).await? {
-                Ok(mut values) => Ok(values.pop().ok_or_else(|| Fault::new("no steps"))?),
-                Err(thrown) if may_fail => Err(thrown),
-                Err(thrown) => return Err(Fault::new(format!("{steps} failed: {thrown:?}"))),
-            };
-            match seen {
-                Ok(value) if wanted(&value) => return Ok(value),
-                seen if passed >= limit => {
-                    return Err(Fault::new(format!("after {limit:?}, {steps} still gives {seen:?}")));
-                }
-                _ => {}
+            let seen = look().await?;
+            if wanted(&seen) {
+                return Ok(seen);
+            }
+            if passed >= limit {
+                return Err(Fault::new(format!("after {limit:?}, {what} still gives {seen:?}")));
             }
             self.advance(time).await?;
             passed += time;
@@ -172,7 +199,10 @@ impl<D: Driver> Lab<D> {
     }
 
     /// Fails if the future ends while `time` passes; otherwise it is dropped.
-    pub(super) async fn silent<T: fmt::Debug>(
+    ///
+    /// # Errors
+    /// It ended, or the host is gone.
+    pub async fn silent<T: fmt::Debug>(
         &self,
         what: &str,
         future: impl Future<Output = T>,
@@ -186,7 +216,15 @@ impl<D: Driver> Lab<D> {
 
     /// Opens a WebSocket; `query` as [`Probe`](super::Probe) reads it.
     pub(super) async fn open(&self, object: &str, query: &[(&str, &str)]) -> Result<D::Client, Fault> {
-        match self.driver.open(&self.socket_path(object, query)).await? {
+        self.connect(&self.socket_path(object, query)).await
+    }
+
+    /// Opens a WebSocket under a path.
+    ///
+    /// # Errors
+    /// It is refused, or the host is gone.
+    pub async fn connect(&self, path: &str) -> Result<D::Client, Fault> {
+        match self.driver.open(path).await? {
             Opened::Client(client) => Ok(client),
             Opened::Refused(status, body) => {
                 Err(Fault::new(format!("refused with {status}: {}", String::from_utf8_lossy(&body))))
@@ -206,20 +244,37 @@ impl<D: Driver> Lab<D> {
     }
 
     fn socket_path(&self, object: &str, query: &[(&str, &str)]) -> String {
-        let pairs: Vec<_> =
-            query.iter().map(|(key, value)| format!("{key}={}", percent_encoded(value))).collect();
-        format!("{}?{}", self.path("ws", object), pairs.join("&"))
+        self.queried(&self.path("ws", object), query)
     }
 
-    pub(super) async fn advance(&self, by: Duration) -> Outcome {
+    /// The path with these keys and values, percent-encoded, as its query.
+    pub fn queried(&self, path: &str, query: &[(&str, &str)]) -> String {
+        let pairs: Vec<_> =
+            query.iter().map(|(key, value)| format!("{key}={}", percent_encoded(value))).collect();
+        format!("{path}?{}", pairs.join("&"))
+    }
+
+    /// [`Driver::advance`].
+    ///
+    /// # Errors
+    /// The host is gone.
+    pub async fn advance(&self, by: Duration) -> Outcome {
         self.driver.advance(by).await
     }
 
-    pub(super) async fn evict(&self) -> Outcome {
+    /// [`Driver::evict`]; the case says that it does so: [`Case::evicts`](super::Case::evicts).
+    ///
+    /// # Errors
+    /// The host is gone, or an object stays.
+    pub async fn evict(&self) -> Outcome {
         self.driver.evict().await
     }
 
-    pub(super) async fn crash(&self) -> Outcome {
+    /// [`Driver::crash`]; the case says that it does so: [`Case::crashes`](super::Case::crashes).
+    ///
+    /// # Errors
+    /// The host does not start again.
+    pub async fn crash(&self) -> Outcome {
         self.driver.crash().await
     }
 
@@ -228,19 +283,26 @@ impl<D: Driver> Lab<D> {
     }
 
     /// ms that are `ms` after an eviction that begins now.
-    pub(super) fn after_eviction(&self, ms: i64) -> i64 {
+    pub fn after_eviction(&self, ms: i64) -> i64 {
         ms.saturating_add(i64::try_from(self.driver.eviction_takes().as_millis()).unwrap_or(i64::MAX))
     }
 }
 
 /// What cases say to a client and hear from it.
-#[allow(async_fn_in_trait)]
-pub(super) trait ClientExt: Client {
+#[allow(async_fn_in_trait)] // cases run on one thread
+pub trait ClientExt: Client {
+    /// Sends a text.
+    ///
+    /// # Errors
+    /// The connection is gone.
     async fn text(&mut self, text: &str) -> Outcome {
         self.send(text.into()).await
     }
 
     /// Sends steps and gives what they gave.
+    ///
+    /// # Errors
+    /// Something else than a message with JSON came, or nothing.
     async fn steps(&mut self, steps: Value) -> Result<Value, Fault> {
         self.text(&steps.to_string()).await?;
         match self.receive().await? {
@@ -249,11 +311,19 @@ pub(super) trait ClientExt: Client {
         }
     }
 
+    /// Receives what is expected.
+    ///
+    /// # Errors
+    /// Something else came, or nothing.
     async fn hears(&mut self, what: &str, expected: Received) -> Outcome {
         let got = self.receive().await.map_err(|fault| fault.during(what))?;
-        super::case::holds(format!("{what}: got {got:?}, expected {expected:?}"), got == expected)
+        holds(format!("{what}: got {got:?}, expected {expected:?}"), got == expected)
     }
 
+    /// Receives a text message.
+    ///
+    /// # Errors
+    /// Something else came, or nothing.
     async fn hears_text(&mut self, what: &str, text: &str) -> Outcome {
         self.hears(what, Received::Message(Message::text(text))).await
     }
@@ -261,7 +331,8 @@ pub(super) trait ClientExt: Client {
 
 impl<C: Client> ClientExt for C {}
 
-pub(super) fn closed(code: u16, reason: &str) -> Received {
+/// A Close frame with a code and a reason.
+pub fn closed(code: u16, reason: &str) -> Received {
     Received::Close(Some((code, reason.to_owned())))
 }
 

@@ -74,7 +74,10 @@ fn kept<E: Env>(objects: &E::Namespace, name: String) -> Result<StubIn<E>, Error
 }
 
 /// The text that was percent-encoded.
-pub(super) fn percent_decoded(text: &str) -> Result<String, Error> {
+///
+/// # Errors
+/// [`ErrorKind::Invalid`] for half an escape, and for what is no UTF-8.
+pub fn percent_decoded(text: &str) -> Result<String, Error> {
     let wrong = || Error::new(ErrorKind::Invalid, format!("{text:?} is not percent-encoded UTF-8"));
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -93,7 +96,7 @@ pub(super) fn percent_decoded(text: &str) -> Result<String, Error> {
 }
 
 /// Percent-encodes everything that is not plain in a path segment and in a query.
-pub(super) fn percent_encoded(text: &str) -> String {
+pub fn percent_encoded(text: &str) -> String {
     text.bytes().fold(String::with_capacity(text.len()), |mut out, byte| {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') {
             out.push(char::from(byte));

@@ -7,7 +7,7 @@ use std::{
 };
 
 /// A future of an object or of a case: it stays on its thread.
-pub(super) type Local<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+pub type Local<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// What the future gives if it need not wait.
 pub(super) fn now_or_never<F: Future>(future: F) -> Option<F::Output> {
@@ -18,7 +18,7 @@ pub(super) fn now_or_never<F: Future>(future: F) -> Option<F::Output> {
 }
 
 /// Both, side by side; the first is begun first.
-pub(super) async fn both<A, B>(a: impl Future<Output = A>, b: impl Future<Output = B>) -> (A, B) {
+pub async fn both<A, B>(a: impl Future<Output = A>, b: impl Future<Output = B>) -> (A, B) {
     let (mut a, mut b) = (pin!(a), pin!(b));
     let (mut of_a, mut of_b) = (None, None);
     poll_fn(move |cx| {
@@ -40,7 +40,7 @@ pub(super) async fn both<A, B>(a: impl Future<Output = A>, b: impl Future<Output
 }
 
 /// All of them side by side, begun in order.
-pub(super) async fn all<T>(futures: Vec<Local<'_, T>>) -> Vec<T> {
+pub async fn all<T>(futures: Vec<Local<'_, T>>) -> Vec<T> {
     let mut futures: Vec<_> = futures.into_iter().map(|future| (future, None)).collect();
     poll_fn(|cx| {
         for (future, value) in &mut futures {
@@ -55,7 +55,7 @@ pub(super) async fn all<T>(futures: Vec<Local<'_, T>>) -> Vec<T> {
 }
 
 /// What the future gives, or `None` if the other one ends before it.
-pub(super) async fn unless<T>(future: impl Future<Output = T>, other: impl Future) -> Option<T> {
+pub async fn unless<T>(future: impl Future<Output = T>, other: impl Future) -> Option<T> {
     let (mut future, mut other) = (pin!(future), pin!(other));
     poll_fn(move |cx| match future.as_mut().poll(cx) {
         Poll::Ready(value) => Poll::Ready(Some(value)),

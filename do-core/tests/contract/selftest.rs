@@ -1,17 +1,16 @@
 //! The command line and the report of the contract suite, without a host: the suite itself has no test harness.
 #![allow(clippy::unwrap_used)] // helpers of tests
-#![allow(dead_code)] // what only the suite uses
 
-mod options;
-mod report;
+mod platform;
+mod suite;
 
-use options::{Misuse, Options};
-use report::{Column, Finished, LONG, Report, Verdict};
+use contract_hosts::{COLUMNS, Column, Finished, LONG, Misuse, Options, Report, Verdict};
 use serde_json::json;
 use std::time::Duration;
+use suite::Contract;
 
 fn parsed(line: &str) -> Result<Options, Misuse> {
-    Options::parse(line.split_whitespace().map(str::to_owned))
+    Options::parse::<Contract>(line.split_whitespace().map(str::to_owned))
 }
 
 fn options(line: &str) -> Options {
@@ -20,7 +19,7 @@ fn options(line: &str) -> Options {
 
 /// A report over two cases that there are.
 fn report(line: &str, columns: Vec<(&'static str, [Verdict; 2])>) -> Report {
-    let mut report = Report::new(&options(line));
+    let mut report = Report::new::<Contract>(&options(line));
     let cases =
         ["a1 a name is always the same object and any other text another one", "a2 the empty name is a name"];
     for (host, verdicts) in columns {
@@ -40,7 +39,7 @@ fn fail() -> Verdict {
 fn hosts_and_names_are_chosen() {
     assert_eq!(options("").columns(), None);
     assert_eq!(options("--host workerd --host=kit").columns(), Some(vec!["kit", "workerd"]));
-    assert_eq!(options("--all").columns(), Some(options::COLUMNS.to_vec()));
+    assert_eq!(options("--all").columns(), Some(COLUMNS.to_vec()));
     let named = options("d15 e1");
     assert!(named.has("d15 a close") && named.has("d14 d15 another") && !named.has("d16 no close"));
     assert!(options("").has("anything"));

@@ -1,3 +1,5 @@
+use crate::Room;
+use do_core::{Error, ObjectState, ReadyState, Socket, SocketOf, SocketRegistry};
 use serde_json::value::RawValue;
 
 /// A member who is there.
@@ -9,4 +11,65 @@ pub struct Present {
     /// What others may see.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Box<RawValue>>,
+}
+
+impl<S: ObjectState> Room<S> {
+    /// Who is there, in the order of their ids, each once: those who have an open socket that entered, and those who are
+    /// waited for within their [grace](crate::Members::grace).
+    ///
+    /// Writes nothing. In an instance where nobody came or went yet it reads a row for each.
+    ///
+    /// # Errors
+    /// Faults of the storage.
+    pub fn presence(&self) -> Result<Vec<Present>, Error> {
+        let mut there = Vec::new();
+        self.roster()
+            .visit(|id, data| there.push(Present { id: id.to_owned(), data: data.map(ToOwned::to_owned) }))?;
+        Ok(there)
+    }
+
+    /// How many are there.
+    ///
+    /// # Errors
+    /// As [`presence`](Self::presence).
+    pub fn member_count(&self) -> Result<usize, Error> {
+        let mut count = 0;
+        self.roster().visit(|_, _| count += 1)?;
+        Ok(count)
+    }
+
+    /// Whether this member is there.
+    ///
+    /// # Errors
+    /// As [`presence`](Self::presence).
+    pub fn is_present(&self, member: &str) -> Result<bool, Error> {
+        if !self.sockets_of(member).is_empty() {
+            return Ok(true);
+        }
+        self.roster().is_awaited(member)
+    }
+
+    /// The member whose socket this is; `None` for sockets that did not enter this room. Right in the close handler
+    /// too.
+    pub fn member_of(&self, socket: &SocketOf<S>) -> Option<Present> {
+        let mark = self.mark_of(socket)?.mark;
+        Some(Present { id: mark.m, data: mark.d })
+    }
+
+    /// The open sockets of a member, in no particular order. They are found by a tag of their own, whatever the size of
+    /// the room.
+    pub fn sockets_of(&self, member: &str) -> Vec<SocketOf<S>> {
+        let Ok(tag) = self.member_tag(member) else { return Vec::new() }; // nobody can have it
+        let mut found = self.state().sockets().tagged(&tag);
+        found.retain(|socket| socket.ready_state() == ReadyState::Open);
+        found
+    }
+
+    /// The open sockets that entered, which are those that get what is in the sequence.
+    pub(crate) fn entered(&self) -> Vec<SocketOf<S>> {
+        let Ok(tag) = self.entered_tag() else { return Vec::new() }; // nobody can have it
+        let mut found = self.state().sockets().tagged(&tag);
+        found.retain(|socket| socket.ready_state() == ReadyState::Open);
+        found
+    }
 }

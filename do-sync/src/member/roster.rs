@@ -1,1 +1,426 @@
-//! The table of who is there, by which `joined` and `left` are said exactly once.
+//! Who is there, in a table, by which `joined` and `left` are said exactly once.
+//!
+//! Every event that may change it, of whatever kind and however often it comes, ends in one question: has the member an
+//! open socket, and is there a row? What follows is written to the table and to the log in one transaction, so that
+//! neither can be without the other, and asking again changes nothing.
+
+use super::{
+    Admission, Member, Memory, OnDuplicate, Refused,
+    mark::{Attached, Mark},
+    store::{Row, Store},
+};
+use crate::{
+    Room,
+    log::{Entry, Logged},
+    outbound::{Kind, Outgoing},
+};
+use do_core::{
+    AlarmScheduler, CloseCode, CloseFrame, Error, ErrorKind, Message, ObjectState, Socket, SocketOf, Tag,
+    Timestamp,
+};
+use serde_json::value::RawValue;
+use std::{collections::BTreeMap, fmt, time::Duration};
+
+/// Another connection of the member took over.
+const REPLACED: u16 = 4_500;
+
+/// The members of one room.
+pub(crate) struct Roster<'a, S: ObjectState> {
+    room: &'a Room<S>,
+}
+
+impl<S: ObjectState> Clone for Roster<'_, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S: ObjectState> Copy for Roster<'_, S> {}
+
+/// Not derived, because states need not have it.
+impl<S: ObjectState> fmt::Debug for Roster<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Roster").field(&self.room).finish()
+    }
+}
+
+/// What was written in one transaction, and is to be remembered and said when it has succeeded.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    /// Everybody was looked at.
+    whole: bool,
+    rows: Vec<(String, Option<Row>)>,
+    pub(super) logged: Vec<(String, Logged)>,
+}
+
+impl Changes {
+    /// What was logged last of a member.
+    pub(super) fn of(&self, member: &str) -> Option<&Logged> {
+        self.logged.iter().rev().find(|(id, _)| id == member).map(|(_, logged)| logged)
+    }
+}
+
+/// What is to be done about a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Nothing,
+    Join,
+    /// They are waited for no longer, because they came.
+    Return,
+    Await(Timestamp),
+    Leave,
+}
+
+/// `gone`: whether there is a row, and until when they are waited for.
+fn step(gone: Option<Option<Timestamp>>, open: bool, grace: Duration, now: Timestamp) -> Step {
+    match (gone, open) {
+        (None, false) | (Some(None), true) => Step::Nothing,
+        (None, true) => Step::Join,
+        (Some(Some(_)), true) => Step::Return,
+        (Some(_), false) if grace.is_zero() => Step::Leave,
+        (Some(None), false) => Step::Await(now + grace),
+        (Some(Some(until)), false) if until <= now => Step::Leave,
+        // The clock went back, or the grace became shorter: nobody is waited for longer than it says.
+        (Some(Some(until)), false) if until > now + grace => Step::Await(now + grace),
+        (Some(Some(_)), false) => Step::Nothing,
+    }
+}
+
+impl<'a, S: ObjectState> Roster<'a, S> {
+    pub(super) fn new(room: &'a Room<S>) -> Self {
+        Self { room }
+    }
+
+    fn memory(&self) -> &'a Memory {
+        &self.room.inner().members
+    }
+
+    fn store(&self) -> Store<'a, S::Sql> {
+        Store::new(self.room.state().sql(), self.room.key())
+    }
+
+    fn grace(&self) -> Duration {
+        self.room.inner().settings.members.grace
+    }
+
+    /// Whether a member may come in, and with what their socket is to be accepted. Changes nothing but what is due
+    /// anyhow: who left without an event is said to have left.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`] when tags or attachment become too long, [`ErrorKind::Invalid`] when the room has a grace and
+    /// no alarm; faults of the storage.
+    pub(crate) fn admit(&self, member: &Member) -> Result<Result<Admission<S>, Refused>, Error> {
+        let rules = &self.room.inner().settings.members;
+        if !rules.grace.is_zero() && self.room.inner().alarm.is_none() {
+            let message = "a grace for members needs an alarm to end it: give the room one";
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        self.change(None, |_| Ok(()))?;
+        let id = member.id();
+        let open = self.room.sockets_of(id);
+        let known = self.memory().row(id, |row| row.data.clone());
+        if known.is_none()
+            && let Some(most) = rules.max_members
+            && self.memory().all(BTreeMap::len).unwrap_or(0) >= most
+        {
+            return Ok(Err(Refused::Members));
+        }
+        let replaced = match rules.on_duplicate {
+            OnDuplicate::Replace => open,
+            OnDuplicate::Reject => {
+                let (dead, alive) = open.into_iter().partition::<Vec<_>, _>(|socket| self.is_silent(socket));
+                if !alive.is_empty() {
+                    return Ok(Err(Refused::Duplicate));
+                }
+                dead
+            }
+            OnDuplicate::Allow => {
+                if rules.max_sockets.is_some_and(|most| open.len() >= most) {
+                    return Ok(Err(Refused::Sockets));
+                }
+                Vec::new()
+            }
+        };
+        if let (OnDuplicate::Allow, Some(data)) = (rules.on_duplicate, &member.data) {
+            self.room.remarked(id, data)?; // their other sockets must be able to carry it too
+        }
+        let socket = base36(self.room.state().random());
+        let app = member.accept.clone().into_parts().1;
+        let app = app.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let mark = Mark {
+            room: self.room.key().to_owned(),
+            m: id.to_owned(),
+            c: socket.clone(),
+            t: self.room.state().now(),
+            d: member.data.clone().or(known.flatten()),
+        };
+        let accept = member.accept.clone().attach(&Attached { mark, app }.write()?)?;
+        let accept = accept.tag(self.room.entered_tag()?)?.tag(self.room.member_tag(id)?)?;
+        Ok(Ok(Admission { accept, socket, member: id.to_owned(), data: member.data.clone(), replaced }))
+    }
+
+    /// Whether nothing came from the client for so long that it counts as dead.
+    fn is_silent(&self, socket: &SocketOf<S>) -> bool {
+        let Some(most) = self.room.inner().settings.members.silent else { return false };
+        let entered = self.room.mark_of(socket).map(|attached| attached.mark.t);
+        let heard = socket.auto_response_at().max(entered);
+        heard.is_some_and(|heard| heard.until(self.room.state().now()) >= most)
+    }
+
+    /// The socket was accepted as the admission says: those that it replaces close, and what follows from it (`joined`, if
+    /// the member was not there) is logged and said to all others.
+    ///
+    /// # Errors
+    /// Faults of the storage. The socket is closed then, and nothing was logged of it.
+    pub(crate) fn entered(&self, admission: &Admission<S>, socket: &SocketOf<S>) -> Result<(), Error> {
+        for old in &admission.replaced {
+            close(old, REPLACED, "another connection took over");
+        }
+        let id = admission.member.as_str();
+        let data = admission.data.as_deref();
+        let entered = self.change(Some(socket), |changes| {
+            self.settle(id, changes)?;
+            data.map_or(Ok(()), |data| self.write_data(id, data, changes))
+        });
+        let marked = entered.and_then(|_| {
+            let marks = data.map(|data| self.room.remarked(id, data)).transpose()?.unwrap_or_default();
+            marks.iter().try_for_each(|(socket, attached)| socket.set_attachment(attached))
+        });
+        marked.inspect_err(|_| self.abandon(socket))
+    }
+
+    /// Takes a socket back that could not be told what it needs to know: it closes, and if it was logged, the next who
+    /// uses the room says that it left.
+    pub(crate) fn abandon(&self, socket: &SocketOf<S>) {
+        close(socket, CloseCode::INTERNAL.get(), "entering failed");
+        self.memory().forget();
+    }
+
+    /// Says who is waited for no longer, and when that is so of the next.
+    ///
+    /// # Errors
+    /// Faults of the storage.
+    pub(crate) fn on_alarm(&self) -> Result<Option<Timestamp>, Error> {
+        self.change(None, |_| Ok(()))?;
+        self.memory().unarmed().set(false);
+        Ok(self.memory().next())
+    }
+
+    /// Sees to it that an alarm comes for those who are waited for. After everything that may have changed who is there.
+    ///
+    /// # Errors
+    /// Faults of the alarm; the next call tries again.
+    pub(crate) async fn arm(&self) -> Result<(), Error> {
+        let Some(alarm) = &self.room.inner().alarm else { return Ok(()) };
+        if !self.memory().unarmed().replace(false) {
+            return Ok(());
+        }
+        let Some(next) = self.memory().next() else { return Ok(()) };
+        alarm.set_earlier(next).await.inspect_err(|_| self.memory().unarmed().set(true))
+    }
+
+    /// Whether a member is there though no socket of theirs is open.
+    pub(super) fn is_awaited(&self, member: &str) -> Result<bool, Error> {
+        let gone = match self.memory().row(member, |row| row.gone) {
+            Some(gone) => Some(gone),
+            None if self.memory().is_known() => None,
+            None => self.store().row(member)?.map(|row| row.gone),
+        };
+        Ok(self.waits(gone))
+    }
+
+    /// Whether somebody without a socket is there.
+    fn waits(&self, gone: Option<Option<Timestamp>>) -> bool {
+        match step(gone, false, self.grace(), self.room.state().now()) {
+            Step::Await(_) => true,
+            Step::Nothing => gone.is_some(),
+            Step::Join | Step::Return | Step::Leave => false,
+        }
+    }
+
+    /// Shows those who are there, in the order of their ids, without writing that anybody left.
+    pub(super) fn visit(&self, mut see: impl FnMut(&str, Option<&RawValue>)) -> Result<(), Error> {
+        let open: BTreeMap<String, Mark> = self.marks().map(|(_, mark)| (mark.m.clone(), mark)).collect();
+        let mut each = |there: &BTreeMap<String, Row>| {
+            let here = |id: &str, row: &Row| open.contains_key(id) || self.waits(Some(row.gone));
+            for (id, row) in there.iter().filter(|(id, row)| here(id, row)) {
+                see(id, row.data.as_deref());
+            }
+        };
+        if self.memory().all(&mut each).is_none() {
+            let mut there: BTreeMap<String, Row> = self.store().all()?.into_iter().collect();
+            for (id, mark) in &open {
+                there.entry(id.clone()).or_insert_with(|| Row { data: mark.d.clone(), gone: None });
+            }
+            each(&there);
+        }
+        Ok(())
+    }
+
+    /// The open sockets that entered, with their marks.
+    fn marks(&self) -> impl Iterator<Item = (SocketOf<S>, Mark)> + use<'a, S> {
+        let room = self.room;
+        let open = room.entered().into_iter();
+        open.filter_map(move |socket| room.mark_of(&socket).map(|attached| (socket, attached.mark)))
+    }
+
+    /// Runs `body` and what is due anyhow in one transaction; then remembers what was written, and says what was logged to
+    /// all who entered but one.
+    pub(super) fn change(
+        &self,
+        except: Option<&SocketOf<S>>,
+        body: impl FnOnce(&mut Changes) -> Result<(), Error>,
+    ) -> Result<Changes, Error> {
+        let mut changes = Changes::default();
+        let memory = self.memory();
+        let written = self.store().together(|| {
+            self.catch_up(&mut changes)?;
+            body(&mut changes)
+        });
+        // What was to be written, and could not be, is found out again by the next.
+        written.inspect_err(|_| memory.forget())?;
+        if changes.whole {
+            memory.load();
+        }
+        for (id, row) in changes.rows.drain(..) {
+            memory.set(id, row);
+        }
+        if !changes.logged.is_empty() {
+            let sockets = self.room.entered();
+            for (_, Logged { frame, .. }) in &changes.logged {
+                self.say(frame, &sockets, except);
+            }
+        }
+        Ok(changes)
+    }
+
+    fn say(&self, frame: &Message, sockets: &[SocketOf<S>], except: Option<&SocketOf<S>>) {
+        for socket in sockets.iter().filter(|socket| Some(*socket) != except) {
+            // A socket that is closed meanwhile, or takes no more, resumes.
+            self.room.deliver(socket, Outgoing { message: frame, key: None, kind: Kind::Sequenced });
+        }
+    }
+
+    /// In a fresh instance looks at everybody: connections may have ended without an event (rules B7, D25). Later, only at
+    /// those who are waited for no longer.
+    fn catch_up(&self, changes: &mut Changes) -> Result<(), Error> {
+        if self.memory().is_known() {
+            let due = self.memory().due(self.room.state().now());
+            return due.iter().try_for_each(|id| self.settle(id, changes));
+        }
+        changes.whole = true;
+        let rows = self.store().all()?.into_iter();
+        let mut all: BTreeMap<String, (Option<Row>, Vec<SocketOf<S>>)> =
+            rows.map(|(id, row)| (id, (Some(row), Vec::new()))).collect();
+        for (socket, mark) in self.marks() {
+            all.entry(mark.m).or_default().1.push(socket);
+        }
+        all.into_iter().try_for_each(|(id, (row, open))| self.settle_row(id, row, &open, changes))
+    }
+
+    /// Brings a member's row and the log to what their sockets say.
+    pub(super) fn settle(&self, id: &str, changes: &mut Changes) -> Result<(), Error> {
+        self.settle_row(id.to_owned(), self.store().row(id)?, &self.room.sockets_of(id), changes)
+    }
+
+    fn settle_row(
+        &self,
+        id: String,
+        mut row: Option<Row>,
+        open: &[SocketOf<S>],
+        changes: &mut Changes,
+    ) -> Result<(), Error> {
+        let gone = row.as_ref().map(|row| row.gone);
+        let step = step(gone, !open.is_empty(), self.grace(), self.room.state().now());
+        match step {
+            Step::Nothing => {}
+            Step::Join => {
+                let latest =
+                    open.iter().filter_map(|socket| self.room.mark_of(socket)).max_by_key(|a| a.mark.t);
+                let data = latest.and_then(|attached| attached.mark.d);
+                self.log(&id, Entry::Joined { member: &id, data: data.as_deref() }, changes)?;
+                row = Some(Row { data, gone: None });
+            }
+            Step::Return => row = row.map(|row| Row { gone: None, ..row }),
+            Step::Await(until) => row = row.map(|row| Row { gone: Some(until), ..row }),
+            Step::Leave => {
+                self.log(&id, Entry::Left { member: &id }, changes)?;
+                row = None;
+            }
+        }
+        match &row {
+            _ if step == Step::Nothing => {}
+            Some(row) => self.store().put(&id, row)?,
+            None => self.store().delete(&id)?,
+        }
+        changes.rows.push((id, row));
+        Ok(())
+    }
+
+    /// Ends the presence of a member at once, whether they are waited for or not.
+    pub(super) fn end(&self, id: &str, changes: &mut Changes) -> Result<(), Error> {
+        if self.store().row(id)?.is_none() {
+            return Ok(());
+        }
+        self.log(id, Entry::Left { member: id }, changes)?;
+        self.store().delete(id)?;
+        changes.rows.push((id.to_owned(), None));
+        Ok(())
+    }
+
+    /// Writes what others see of a member, if that is something else now.
+    pub(super) fn write_data(&self, id: &str, data: &RawValue, changes: &mut Changes) -> Result<(), Error> {
+        let Some(row) = self.store().row(id)? else { return Ok(()) };
+        if row.data.as_deref().is_some_and(|old| old.get() == data.get()) {
+            return Ok(());
+        }
+        self.log(id, Entry::Updated { member: id, data }, changes)?;
+        let row = Row { data: Some(data.to_owned()), ..row };
+        self.store().put(id, &row)?;
+        changes.rows.push((id.to_owned(), Some(row)));
+        Ok(())
+    }
+
+    fn log(&self, id: &str, entry: Entry<'_>, changes: &mut Changes) -> Result<(), Error> {
+        let logged = self.room.log().append(entry)?;
+        changes.logged.push((id.to_owned(), logged));
+        Ok(())
+    }
+}
+
+/// The platform's own faults are its to tell: whether the socket closes changes nothing for the others.
+pub(super) fn close<T: Socket>(socket: &T, code: u16, reason: &str) {
+    let closed = CloseCode::new(code)
+        .and_then(|code| CloseFrame::new(code, reason))
+        .and_then(|frame| socket.close(frame));
+    if let Err(error) = closed {
+        tracing::debug!(%error, "a socket could not be closed");
+    }
+}
+
+/// What stands between a room's key and a member's id in a tag. No id has it.
+const SEPARATOR: char = '\u{1f}';
+
+impl<S: ObjectState> Room<S> {
+    /// The tag of all sockets that entered.
+    pub(super) fn entered_tag(&self) -> Result<Tag, Error> {
+        Tag::new(format!("{}{SEPARATOR}", self.key()))
+    }
+
+    /// The tag of a member's sockets: they are found without looking at all of the room.
+    pub(super) fn member_tag(&self, member: &str) -> Result<Tag, Error> {
+        Tag::new(format!("{}{SEPARATOR}{member}", self.key()))
+    }
+}
+
+/// A random number as short text.
+fn base36(mut n: u64) -> String {
+    let mut digits = Vec::new();
+    loop {
+        digits.push(char::from_digit(u32::try_from(n % 36).unwrap_or(0), 36).unwrap_or('0'));
+        n /= 36;
+        if n == 0 {
+            return digits.iter().rev().collect();
+        }
+    }
+}

@@ -7,6 +7,7 @@ pub struct Members {
     pub(crate) grace: Duration,
     pub(crate) max_members: Option<usize>,
     pub(crate) max_sockets: Option<usize>,
+    pub(crate) silent: Option<Duration>,
 }
 
 /// What happens when a member who is there comes with one more socket.
@@ -18,7 +19,8 @@ pub enum OnDuplicate {
     Replace,
     /// All stay.
     Allow,
-    /// The new one is refused with 409.
+    /// The new one is refused with 409, as long as an earlier one is open. A client whose connection broke without a
+    /// word is then refused until the host notices, which may take many minutes: set [`Members::silent`] too.
     Reject,
 }
 
@@ -43,14 +45,22 @@ impl Members {
         self
     }
 
-    /// Most members at a time.
+    /// With [`OnDuplicate::Reject`], after how long without an [automatic ping](crate::Room::auto_ping) a socket counts as
+    /// dead: whoever comes then takes its place. Longer than the clients' interval between pings.
+    #[must_use]
+    pub fn silent(mut self, most: Duration) -> Self {
+        self.silent = Some(most);
+        self
+    }
+
+    /// Most members at a time. Who comes then is refused with 503.
     #[must_use]
     pub fn max_members(mut self, most: usize) -> Self {
         self.max_members = Some(most);
         self
     }
 
-    /// Most open sockets of one member, with [`OnDuplicate::Allow`].
+    /// Most open sockets of one member, with [`OnDuplicate::Allow`]. One more is refused with 409.
     #[must_use]
     pub fn max_sockets(mut self, most: usize) -> Self {
         self.max_sockets = Some(most);

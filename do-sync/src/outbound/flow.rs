@@ -55,7 +55,7 @@ fn add(count: &Cell<u64>, more: u64) {
 }
 
 /// The attachment is one of a member: it came by [`Room::enter`], and so its client acknowledges.
-fn speaks_protocol(socket: &impl Socket) -> bool {
+pub(crate) fn speaks_protocol(socket: &impl Socket) -> bool {
     #[derive(Deserialize)]
     struct Marked {
         #[serde(rename = "do-sync")]
@@ -177,15 +177,23 @@ impl<S: ObjectState> Flow<S> {
         outlet.credit()
     }
 
-    pub(super) fn acknowledged(&self, socket: &SocketOf<S>, bytes: u64, bounds: &Outbound) {
+    pub(super) fn acknowledged(&self, socket: &SocketOf<S>, bytes: u64, bounds: &Outbound) -> bool {
         let number = socket.number();
         let mut outlets = self.outlets.borrow_mut();
-        let Some(outlet) = outlets.get_mut(&number) else { return };
+        let Some(outlet) = outlets.get_mut(&number) else {
+            // An instance before this one gave the credit.
+            let source = source_of(socket, bounds, || speaks_protocol(socket));
+            return matches!(source, Source::Credit { .. });
+        };
+        if outlet.credit().is_none() {
+            return false;
+        }
         outlet.acknowledge(bytes);
         if let Err(error) = outlet.drain(bounds) {
             outlets.remove(&number);
             self.failed(&error);
         }
+        true
     }
 
     pub(super) fn forget(&self, socket: &SocketOf<S>) {

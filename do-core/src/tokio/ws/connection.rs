@@ -136,6 +136,10 @@ pub(super) struct Conn {
     throttled: bool,
     /// It is on the table's dirty list.
     pub(super) dirty: bool,
+    /// It is on the list of those that wait for the cork's end.
+    pub(super) waits: bool,
+    /// The cork's last period that it belongs to.
+    pub(super) period: u32,
 }
 
 impl Conn {
@@ -154,6 +158,8 @@ impl Conn {
             paused: false,
             throttled: false,
             dirty: false,
+            waits: false,
+            period: 0,
         }
     }
 
@@ -184,6 +190,16 @@ impl Conn {
     /// Whether a message would still be sent.
     pub(super) fn is_sendable(&self) -> bool {
         !self.close_queued && self.phase != Phase::Finishing && self.write_side == WriteSide::Open
+    }
+
+    /// Whether what is queued must leave with the next flush although many messages could share one write: an end or
+    /// a pong is among it, it is as much as one write takes, or it is half of what may wait.
+    pub(super) fn is_urgent(&self, limits: ConnLimits) -> bool {
+        self.close_queued
+            || self.phase != Phase::Open
+            || self.unflushed
+            || self.outbox.is_worth_a_write()
+            || self.is_behind(limits)
     }
 
     /// Queues a message's frame. The caller has asked [`is_sendable`](Self::is_sendable).

@@ -2,6 +2,7 @@
 
 use super::{
     connection::{Conn, ConnEvent, ConnWaker, Fate},
+    cork::{Cork, FEW},
     frame::FrameCache,
 };
 use crate::{
@@ -14,6 +15,7 @@ use std::{
     cell::{Cell, RefCell},
     sync::Arc,
     task::Wake,
+    time::Duration,
 };
 
 /// Length of the read buffer that all connections share.
@@ -46,6 +48,9 @@ pub(crate) struct Connections {
     table: RefCell<Table>,
     /// Connections with something to write that no waker will remind us of.
     dirty: RefCell<Vec<ConnId>>,
+    /// Connections with something to write whose turn comes when the cork ends.
+    waiting: RefCell<Vec<ConnId>>,
+    cork: Cork,
     cache: RefCell<FrameCache>,
     scratch: Cell<Vec<u8>>,
 }
@@ -53,12 +58,14 @@ pub(crate) struct Connections {
 impl Connections {
     /// An empty table. `wake` may be called from any thread, also while a method of the table runs; it must
     /// only take a note. It is called at most once for each connection until that is polled.
-    pub(crate) fn new(limits: ConnLimits, wake: Arc<dyn Fn(ConnId) + Send + Sync>) -> Self {
+    pub(crate) fn new(limits: ConnLimits, cork: Cork, wake: Arc<dyn Fn(ConnId) + Send + Sync>) -> Self {
         Self {
             limits,
             wake,
             table: RefCell::default(),
             dirty: RefCell::default(),
+            waiting: RefCell::default(),
+            cork,
             cache: RefCell::default(),
             scratch: Cell::default(),
         }
@@ -92,21 +99,62 @@ impl Connections {
     }
 
     /// Writes what was queued since the last flush, to each connection as much as it takes. What does not leave
-    /// now leaves when the connection's waker says so.
+    /// now leaves when the connection's waker says so; or, when the connection is corked, with the first flush after
+    /// [`next_flush`](Self::next_flush).
     pub(crate) fn flush(&self) {
         self.cache.borrow_mut().clear();
-        let mut dirty = self.dirty.take();
-        for id in dirty.drain(..) {
-            let Some(mut conn) = self.table.borrow_mut().take(id) else { continue };
-            conn.dirty = false;
-            let fate = conn.flush(self.limits);
-            self.put_back(id, conn, fate);
+        if self.cork.ends() {
+            self.release();
         }
+        let mut dirty = self.dirty.take();
+        let begun = (dirty.len() >= FEW).then(|| self.cork.now());
+        for id in &dirty {
+            self.flush_one(*id);
+        }
+        if let Some(period) = begun.and_then(|begun| self.cork.flushed(dirty.len(), begun)) {
+            for id in &dirty {
+                self.with(*id, |conn| conn.period = period);
+            }
+        }
+        dirty.clear();
         // Keep the allocation for the next flush, unless somebody queued meanwhile.
         let mut list = self.dirty.borrow_mut();
         if list.is_empty() {
             *list = dirty;
         }
+    }
+
+    /// [`flush`](Self::flush) for those too that are corked.
+    pub(crate) fn flush_all(&self) {
+        self.cork.end();
+        self.release();
+        self.flush();
+    }
+
+    /// When corked connections have to be flushed, as the cork's clock counts; `None` when there is none.
+    pub(crate) fn next_flush(&self) -> Option<Duration> {
+        (!self.waiting.borrow().is_empty()).then(|| self.cork.until())
+    }
+
+    /// Whoever waited for the cork's end leaves with the next flush.
+    fn release(&self) {
+        let mut waiting = self.waiting.take();
+        for id in waiting.drain(..) {
+            self.with(id, |conn| {
+                conn.waits = false;
+                if conn.has_output() {
+                    self.mark_dirty(id, conn);
+                }
+            });
+        }
+        *self.waiting.borrow_mut() = waiting; // its allocation
+    }
+
+    fn flush_one(&self, id: ConnId) {
+        let Some(mut conn) = self.table.borrow_mut().take(id) else { return };
+        conn.dirty = false;
+        let fate = conn.flush(self.limits);
+        self.put_back(id, conn, fate);
     }
 
     /// How many connections there are, those included that are upgrading or ending.
@@ -148,9 +196,17 @@ impl Connections {
     }
 
     fn mark_dirty(&self, id: ConnId, conn: &mut Conn) {
-        if !std::mem::replace(&mut conn.dirty, true) {
-            self.dirty.borrow_mut().push(id);
+        if conn.dirty {
+            return;
         }
+        if self.cork.holds(conn.period) && !conn.is_urgent(self.limits) {
+            if !std::mem::replace(&mut conn.waits, true) {
+                self.waiting.borrow_mut().push(id);
+            }
+            return;
+        }
+        conn.dirty = true;
+        self.dirty.borrow_mut().push(id);
     }
 
     fn put_back(&self, id: ConnId, conn: Box<Conn>, fate: Fate) {
@@ -167,10 +223,19 @@ impl Connections {
 }
 
 impl Transport for Connections {
-    /// The frames themselves count with about 32 bytes each. True for a stale id.
+    /// The frames themselves count with about 32 bytes each. True for a stale id. What waits for the cork's end is
+    /// written before a message is refused.
     fn fits(&self, conn: ConnId, bytes: usize, gated: usize, gated_bytes: usize) -> bool {
         let bound = self.limits.outbox_bytes;
-        self.with(conn, |conn| conn.outbox().fits(bytes, gated, gated_bytes, bound)).unwrap_or(true)
+        let fits = |conn: &mut Conn| (conn.outbox().fits(bytes, gated, gated_bytes, bound), conn.waits);
+        match self.with(conn, fits) {
+            Some((false, true)) => {
+                self.flush_one(conn);
+                self.with(conn, fits).is_none_or(|(fits, _)| fits)
+            }
+            Some((fits, _)) => fits,
+            None => true,
+        }
     }
 
     /// After a Close, after `finish` or on a broken connection it does nothing.

@@ -12,6 +12,9 @@ use std::{
 /// Frames handed to the operating system in one call.
 const SLICES: usize = 64;
 
+/// Bytes whose copying costs more than the call that hands them over.
+const ENOUGH_BYTES: usize = 16 * 1_024;
+
 /// Pongs that wait at most. Beyond it the newest takes the place of the one before (RFC 6455 section 5.5.3), so
 /// that pings of a peer that does not read cost nothing.
 const MAX_PONGS: u8 = 16;
@@ -41,6 +44,11 @@ impl Outbox {
     /// Bytes of messages and Close frames that are not written.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Whether waiting for more would not make writing cheaper, or a pong would wait.
+    pub(super) fn is_worth_a_write(&self) -> bool {
+        self.pongs > 0 || self.bytes >= ENOUGH_BYTES || self.frames.len() >= SLICES
     }
 
     /// Whether `more` bytes fit a bound in bytes, behind `gated` messages with `gated_bytes` that are not here

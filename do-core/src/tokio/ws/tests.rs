@@ -46,7 +46,7 @@ impl Shard {
         let (wake, woken) = mpsc::unbounded_channel();
         let wake = Arc::new(move |id| wake.send(id).unwrap_or_default());
         Self {
-            conns: Connections::new(limits, wake),
+            conns: Connections::new(limits, Cork::new(Duration::ZERO, Arc::new(SystemClock::new())), wake),
             woken,
             openings,
             addr,

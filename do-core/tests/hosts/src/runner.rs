@@ -1,10 +1,11 @@
 //! Runs the cases on one host: those that disturb nobody side by side, the others each on a host of its own.
 
 use crate::{
+    Suite,
     options::Options,
     report::{Column, Finished, LONG, Verdict},
 };
-use do_core::testing::{Case, Driver, Fault, HostKind, Lab, Outcome, PanicCost, cases};
+use do_core::testing::{Case, Driver, Fault, HostKind, Lab, Outcome, PanicCost};
 use futures::{FutureExt, StreamExt, channel::oneshot, stream};
 use std::{
     any::Any,
@@ -85,9 +86,9 @@ pub(crate) trait InProcess: Send + Sync + 'static {
 /// Cases with their numbers: those to run, and those that are skipped.
 type Chosen<D> = (Vec<(usize, Case<D>)>, Vec<(usize, Finished)>);
 
-fn choose<D: Driver>(options: &Options, real: bool, kind: HostKind, cost: PanicCost) -> Chosen<D> {
+fn choose<D: Driver, S: Suite>(options: &Options, real: bool, kind: HostKind, cost: PanicCost) -> Chosen<D> {
     let (mut chosen, mut skipped) = (Vec::new(), Vec::new());
-    for (number, case) in cases::<D>().into_iter().enumerate().filter(|(_, case)| options.has(case.name)) {
+    for (number, case) in S::cases::<D>().into_iter().enumerate().filter(|(_, case)| options.has(case.name)) {
         let long = (case.needs.long && real && !options.full).then_some(LONG);
         match case.needs.unsuited(kind, cost).or(long) {
             None => chosen.push((number, case)),
@@ -103,9 +104,9 @@ fn column(host: &'static str, mut finished: Vec<(usize, Finished)>) -> Column {
 }
 
 /// Runs the cases over a network.
-pub(crate) async fn run<K: Kind>(kind: K, options: &Options) -> Column {
+pub(crate) async fn run<K: Kind, S: Suite>(kind: K, options: &Options) -> Column {
     let (chosen, mut finished) =
-        choose::<K::Driver>(options, kind.is_real_time(), kind.kind(), kind.panic_cost());
+        choose::<K::Driver, S>(options, kind.is_real_time(), kind.kind(), kind.panic_cost());
     let (alone, together): (Vec<_>, Vec<_>) = chosen.into_iter().partition(|(_, case)| case.needs.is_alone());
     let shared = match kind.shared().await {
         Ok(shared) => shared,
@@ -161,8 +162,8 @@ async fn judge<K: Kind>(kind: &K, number: usize, case: &Case<K::Driver>, driver:
 }
 
 /// Runs the cases inside this process.
-pub(crate) async fn run_in_process<K: InProcess>(kind: K, options: &Options) -> Column {
-    let (chosen, mut finished) = choose::<K::Driver>(options, false, kind.kind(), kind.panic_cost());
+pub(crate) async fn run_in_process<K: InProcess, S: Suite>(kind: K, options: &Options) -> Column {
+    let (chosen, mut finished) = choose::<K::Driver, S>(options, false, kind.kind(), kind.panic_cost());
     let kind = Arc::new(kind);
     let running = chosen.into_iter().map(|(number, case)| one_in_process(&kind, number, case));
     let at_once = thread::available_parallelism().map_or(1, usize::from);
@@ -197,6 +198,11 @@ async fn one_in_process<K: InProcess>(
         },
     };
     (number, Finished::new(host, name, verdict, began.elapsed()))
+}
+
+/// Why a suite with one deployment cannot deploy another.
+pub(crate) fn no_deployments() -> Fault {
+    Fault::new("the suite does not say that it deploys")
 }
 
 /// What a case's objects are called after, so that no other case's are, nor the same case's on another host of this

@@ -1,9 +1,8 @@
 //! The test kit: objects in one thread, virtual time, no wire.
 
 use crate::{
-    options::Options,
-    report::Report,
-    runner::{self, InProcess, case_name},
+    Suite,
+    runner::{InProcess, case_name, no_deployments},
 };
 use bytes::Bytes;
 use do_core::{
@@ -11,7 +10,7 @@ use do_core::{
     kit::{self, Kit},
     testing::{
         Case, Client, Deployment, Driver, Exchange, Fault, Head, HostKind, Lab, Leave, Notices, Opened,
-        Outcome, PanicCost, Piece, Probe, Received, route,
+        Outcome, PanicCost, Piece, Received,
     },
 };
 use http::header;
@@ -19,6 +18,7 @@ use http_body_util::BodyExt;
 use std::{
     cell::{Cell, RefCell},
     future::poll_fn,
+    marker::PhantomData,
     pin::{Pin, pin},
     rc::Rc,
     sync::{
@@ -35,16 +35,17 @@ const MOST: usize = 64 * 1_024 * 1_024;
 /// How often one looks again, after everything came to rest, whether another part of the case moves the clock.
 const LOOKS: usize = 200;
 
-/// Adds the kit's column.
-pub(crate) async fn column(report: &mut Report, options: &Options, _asked: bool) {
-    report.column(runner::run_in_process(Worlds, options).await);
+/// A world for each case.
+pub(crate) struct Worlds<S>(PhantomData<fn() -> S>);
+
+impl<S: Suite> Worlds<S> {
+    pub(crate) fn new() -> Self {
+        Self(PhantomData)
+    }
 }
 
-/// A world for each case.
-struct Worlds;
-
-impl InProcess for Worlds {
-    type Driver = InKit;
+impl<S: Suite> InProcess for Worlds<S> {
+    type Driver = InKit<S>;
 
     fn name(&self) -> &'static str {
         "kit"
@@ -58,7 +59,7 @@ impl InProcess for Worlds {
         PanicCost::Object
     }
 
-    fn run_case(&self, number: usize, case: &Case<InKit>) -> Outcome {
+    fn run_case(&self, number: usize, case: &Case<InKit<S>>) -> Outcome {
         let driver = InKit::new()?;
         let kit = driver.kit.clone();
         let lab = Lab::new(driver, case_name("kit", number));
@@ -67,32 +68,32 @@ impl InProcess for Worlds {
 }
 
 /// One world.
-pub(crate) struct InKit {
+pub(crate) struct InKit<S> {
     kit: Kit,
     crashes: Cell<u32>,
+    suite: PhantomData<fn() -> S>,
 }
 
-impl InKit {
+impl<S: Suite> InKit<S> {
     /// With the seed of the variable `DO_KIT_SEED`: the cases hold with any.
     fn new() -> Result<Self, Fault> {
         let kit = Self::builder(Deployment::First).start()?;
-        Ok(Self { kit, crashes: Cell::new(0) })
+        Ok(Self { kit, crashes: Cell::new(0), suite: PhantomData })
     }
 
     fn builder(deployment: Deployment) -> kit::Builder {
-        let builder = Kit::builder().local_sql_limits().migrations(deployment.migrations());
-        let builder = builder.var("DEPLOYMENT", deployment.name());
-        deployment.namespaces().iter().fold(builder, |builder, name| builder.object::<Probe<_>>(*name))
+        S::kit(Kit::builder().local_sql_limits(), deployment)
     }
+}
 
-    fn request(head: Head, body: Body) -> Result<Request, Fault> {
-        let (mut head, ()) = head.into_parts();
-        if head.uri.authority().is_none() {
-            head.uri = format!("http://kit{}", head.uri).parse()?;
-        }
-        head.headers.entry(header::HOST).or_insert(header::HeaderValue::from_static("kit"));
-        Ok(Request::from_parts(head, body))
+/// As a server would make it of what came over a network.
+fn request(head: Head, body: Body) -> Result<Request, Fault> {
+    let (mut head, ()) = head.into_parts();
+    if head.uri.authority().is_none() {
+        head.uri = format!("http://kit{}", head.uri).parse()?;
     }
+    head.headers.entry(header::HOST).or_insert(header::HeaderValue::from_static("kit"));
+    Ok(Request::from_parts(head, body))
 }
 
 /// Waits for something that arrives without the clock, or with a clock that another part of the case moves.
@@ -106,7 +107,7 @@ async fn arrives<T>(kit: &Kit, what: &str, mut look: impl FnMut() -> Option<T>) 
     look().ok_or_else(|| Fault::new(format!("{what}: nothing came, and nothing is left to happen")))
 }
 
-impl Driver for InKit {
+impl<S: Suite> Driver for InKit<S> {
     type Client = Peer;
     type Exchange = Talk;
 
@@ -119,7 +120,7 @@ impl Driver for InKit {
         let mut head = Head::new(());
         *head.method_mut() = http::Method::POST;
         *head.uri_mut() = path.parse()?;
-        let response = self.kit.serve(route, Self::request(head, body.into())?).await;
+        let response = self.kit.serve(S::route, request(head, body.into())?).await;
         if self.crashes.get() != before {
             return Err(Fault::new("the process ended"));
         }
@@ -127,12 +128,12 @@ impl Driver for InKit {
     }
 
     async fn begin(&self, head: Head) -> Result<Talk, Fault> {
-        Talk::begin(&self.kit, head)
+        Talk::begin::<S>(&self.kit, head)
     }
 
     async fn open(&self, path: &str) -> Result<Opened<Peer>, Fault> {
         let (request, opening) = self.kit.handshake(path)?;
-        let response = self.kit.serve(route, request).await;
+        let response = self.kit.serve(S::route, request).await;
         Ok(match opening.open(response) {
             Ok(client) => {
                 client.answers_closes(false);
@@ -166,6 +167,9 @@ impl Driver for InKit {
     }
 
     async fn deploy(&self, deployment: Deployment) -> Outcome {
+        if !S::DEPLOYS {
+            return Err(no_deployments());
+        }
         self.crashes.set(self.crashes.get() + 1);
         Ok(self.kit.deploy(Self::builder(deployment))?)
     }
@@ -267,7 +271,7 @@ impl http_body::Body for Uploaded {
 }
 
 impl Talk {
-    fn begin(kit: &Kit, head: Head) -> Result<Self, Fault> {
+    fn begin<S: Suite>(kit: &Kit, head: Head) -> Result<Self, Fault> {
         let length = head.headers().get(header::CONTENT_LENGTH);
         let length: Option<u64> =
             length.map(|value| value.to_str()?.parse().map_err(Fault::from)).transpose()?;
@@ -280,12 +284,12 @@ impl Talk {
         } else {
             (None, Body::empty())
         };
-        let request = InKit::request(head, body)?;
+        let request = request(head, body)?;
         let answer = Rc::new(RefCell::new(None));
         let (serving, slot) = (kit.clone(), Rc::downgrade(&answer));
         drop(kit.spawn(async move {
             // As a server drops the work for a client that left; the object's own goes on (rule B16).
-            let mut served = pin!(serving.serve(route, request));
+            let mut served = pin!(serving.serve(S::route, request));
             let response = poll_fn(|cx| match slot.strong_count() {
                 0 => Poll::Ready(None),
                 _ => served.as_mut().poll(cx).map(Some),

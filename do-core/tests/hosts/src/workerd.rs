@@ -1,6 +1,11 @@
-//! workerd with the contract's Worker: a process that cases share, or one of their own, in real time.
+//! workerd with the suite's Worker: a process that cases share, or one of their own, in real time.
 
-use crate::{exchange::Http, runner::Kind, web};
+use crate::{
+    Suite,
+    exchange::Http,
+    runner::{Kind, no_deployments},
+    web,
+};
 use do_core::testing::{Deployment, Driver, Fault, Head, HostKind, Notices, Opened, Outcome, PanicCost};
 use serde::Deserialize;
 use std::{
@@ -33,18 +38,17 @@ pub(crate) struct Workerd {
     /// With a configuration for each deployment.
     folder: PathBuf,
     cost: PanicCost,
+    /// Of the suite.
+    fence: &'static str,
+    deploys: bool,
 }
 
 impl Workerd {
     /// One for each of these columns that is a build, in the environment; none when it names nothing.
-    pub(crate) fn from_environment(columns: &[&str]) -> Result<Vec<Self>, String> {
-        let builds: Vec<_> = [
-            ("workerd", "DO_WORKER_CONTRACT", PanicCost::Object),
-            ("workerd-abort", "DO_WORKER_CONTRACT_ABORT", PanicCost::Isolate),
-        ]
-        .into_iter()
-        .filter(|(name, ..)| columns.contains(name))
-        .collect();
+    pub(crate) fn from_environment<S: Suite>(columns: &[&str]) -> Result<Vec<Self>, String> {
+        let abort = S::WORKER_ABORT.map(|variable| ("workerd-abort", variable, PanicCost::Isolate));
+        let builds = [("workerd", S::WORKER, PanicCost::Object)].into_iter().chain(abort);
+        let builds: Vec<_> = builds.filter(|(name, ..)| columns.contains(name)).collect();
         let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let binary = set("DO_WORKERD");
         if binary.is_none() && builds.iter().all(|(_, variable, _)| set(variable).is_none()) {
@@ -60,13 +64,15 @@ impl Workerd {
         }
         let of_build = |(name, variable, cost): (&'static str, &str, PanicCost)| {
             let folder = set(variable).ok_or_else(|| format!("DO_WORKERD is set, but {variable} is not"))?;
-            for deployment in [Deployment::First, Deployment::Second] {
+            let deployments = [Deployment::First, Deployment::Second];
+            for deployment in deployments.into_iter().take(if S::DEPLOYS { 2 } else { 1 }) {
                 let config = folder.join(config(deployment));
                 if !config.is_file() {
                     return Err(format!("{variable}: there is no file {}", config.display()));
                 }
             }
-            Ok(Self { name, binary: binary.clone(), folder, cost })
+            let (fence, deploys) = (S::FENCE, S::DEPLOYS);
+            Ok(Self { name, binary: binary.clone(), folder, cost, fence, deploys })
         };
         builds.into_iter().map(of_build).collect()
     }
@@ -268,7 +274,7 @@ impl Driver for Remote {
     async fn advance(&self, by: Duration) -> Outcome {
         // Another connection's request is behind those that are on their way already. On a busy machine they would take the
         // time that is to pass.
-        drop(timeout(ORDER_TIME, web::post(self.address()?, "/unique/PROBE/", Vec::new())).await);
+        drop(timeout(ORDER_TIME, web::post(self.address()?, self.home.workerd.fence, Vec::new())).await);
         sleep(by).await;
         Ok(())
     }
@@ -297,6 +303,9 @@ impl Driver for Remote {
     }
 
     async fn deploy(&self, deployment: Deployment) -> Outcome {
+        if !self.home.workerd.deploys {
+            return Err(no_deployments());
+        }
         *self.home.deployment.lock().unwrap() = deployment;
         self.crash().await
     }

@@ -1,22 +1,40 @@
 //! The command line of the suite.
 
+use crate::Suite;
 use std::{env, fmt};
 
-/// How it is used, for who calls the binary itself; `cargo xtask contract` has the same options.
-pub(crate) const USAGE: &str = "\
-usage: contract [--host HOST]... [--all [--check]] [--platform [--check]] [--full] [--json] [--list] [NAME]...
+/// How it is used, for who calls the binary itself.
+pub(crate) fn usage<S: Suite>() -> String {
+    let (suite, hosts) = (S::NAME, columns::<S>().join(", "));
+    let (page, writes, platform) = match S::PAGE {
+        Some(_) => (" [--check]] [--platform [--check]", ", and writes PLATFORM.md", PLATFORM),
+        None => ("", "", ""),
+    };
+    format!(
+        "\
+usage: {suite} [--host HOST]... [--all{page}] [--full] [--json] [--list] [NAME]...
 
   NAME         only the cases whose names contain it, such as d15
-  --host HOST  kit, tokio, workerd or workerd-abort; several if repeated
-  --all        all four; fails where they differ without a documented reason, and writes PLATFORM.md
-  --platform   writes PLATFORM.md and runs nothing
-  --check      writes nothing, and fails if PLATFORM.md would be written anew
-  --full       also the long cases in real time
+  --host HOST  one of {hosts}; several if repeated
+  --all        all of them; fails where they differ without a documented reason{writes}
+{platform}  --full       also the long cases in real time
   --json       an object on each line of standard output
-  --list       the names of the cases";
+  --list       the names of the cases"
+    )
+}
+
+const PLATFORM: &str = "  --platform   writes PLATFORM.md and runs nothing
+  --check      writes nothing, and fails if PLATFORM.md would be written anew
+";
 
 /// The columns of the report, in their order. The last is workerd with a build whose panics abort.
-pub(crate) const COLUMNS: [&str; 4] = ["kit", "tokio", "workerd", "workerd-abort"];
+pub const COLUMNS: [&str; 4] = ["kit", "tokio", "workerd", "workerd-abort"];
+
+/// Those of a suite.
+pub(crate) fn columns<S: Suite>() -> Vec<&'static str> {
+    let there = if S::WORKER_ABORT.is_some() { COLUMNS.len() } else { COLUMNS.len() - 1 };
+    COLUMNS.into_iter().take(there).collect()
+}
 
 /// Options of the usual test harness, which `cargo test` passes on to every test of a package: none of ours.
 const HARNESS: [&str; 9] = [
@@ -36,7 +54,9 @@ const HARNESS_VALUES: [&str; 6] =
 
 /// What was asked for.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Options {
+pub struct Options {
+    /// The suite's.
+    there: Vec<&'static str>,
     /// Columns; none for those that are there.
     hosts: Vec<&'static str>,
     /// All columns, compared.
@@ -57,7 +77,7 @@ pub(crate) struct Options {
 
 /// Why the command line makes no sense.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Misuse(String);
+pub struct Misuse(String);
 
 impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -67,12 +87,19 @@ impl fmt::Display for Misuse {
 
 impl Options {
     /// From the arguments of the command.
-    pub(crate) fn from_arguments() -> Result<Self, Misuse> {
-        Self::parse(env::args().skip(1))
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub(crate) fn from_arguments<S: Suite>() -> Result<Self, Misuse> {
+        Self::parse::<S>(env::args().skip(1))
     }
 
-    pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, Misuse> {
-        let mut options = Self::default();
+    /// From these arguments; those of the usual harness are passed over.
+    ///
+    /// # Errors
+    /// An option or a host that the suite does not have, or options that do not go together.
+    pub fn parse<S: Suite>(arguments: impl Iterator<Item = String>) -> Result<Self, Misuse> {
+        let mut options = Self { there: columns::<S>(), ..Self::default() };
         let mut arguments = arguments;
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
@@ -81,8 +108,8 @@ impl Options {
                         .host(&arguments.next().ok_or_else(|| Misuse("--host needs a host".to_owned()))?)?;
                 }
                 "--all" => options.all = true,
-                "--platform" => options.platform = true,
-                "--check" => options.check = true,
+                "--platform" if S::PAGE.is_some() => options.platform = true,
+                "--check" if S::PAGE.is_some() => options.check = true,
                 "--full" => options.full = true,
                 "--json" => options.json = true,
                 "--list" => options.list = true,
@@ -100,10 +127,9 @@ impl Options {
     }
 
     fn host(&mut self, name: &str) -> Result<(), Misuse> {
-        let column = COLUMNS
-            .into_iter()
-            .find(|column| *column == name)
-            .ok_or_else(|| Misuse(format!("no host is named {name:?}; there are: {}", COLUMNS.join(", "))))?;
+        let column = self.there.iter().copied().find(|column| *column == name).ok_or_else(|| {
+            Misuse(format!("no host is named {name:?}; there are: {}", self.there.join(", ")))
+        })?;
         if !self.hosts.contains(&column) {
             self.hosts.push(column);
         }
@@ -121,9 +147,9 @@ impl Options {
     }
 
     /// The columns that must be there; `None` for those that are.
-    pub(crate) fn columns(&self) -> Option<Vec<&'static str>> {
+    pub fn columns(&self) -> Option<Vec<&'static str>> {
         let named = |column: &&str| self.all || self.hosts.contains(column);
-        (self.all || !self.hosts.is_empty()).then(|| COLUMNS.into_iter().filter(named).collect())
+        (self.all || !self.hosts.is_empty()).then(|| self.there.iter().copied().filter(named).collect())
     }
 
     /// Whether cases were chosen by name.
@@ -137,7 +163,7 @@ impl Options {
     }
 
     /// Whether it is to run.
-    pub(crate) fn has(&self, case: &str) -> bool {
+    pub fn has(&self, case: &str) -> bool {
         self.names.is_empty() || self.names.iter().any(|part| case.contains(part.as_str()))
     }
 }

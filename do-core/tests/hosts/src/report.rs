@@ -1,19 +1,21 @@
 //! What the run found: a line for each rule, a column for each host; and where hosts differ without a documented reason.
 
-use crate::options::Options;
-use do_core::testing::{Rule, Topic, catalogue, differences, rules};
+use crate::{Suite, options::Options};
+use do_core::testing::Difference;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, fmt, time::Duration};
 
 /// Why a case over 15 s does not run in real time.
-pub(crate) const LONG: &str = "long";
+pub const LONG: &str = "long";
 
 /// How one case ended on one host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
+    /// It passed.
     Pass,
     /// It says nothing about this host, for this reason: [`LONG`], or the id of a documented difference.
     Skip(&'static str),
+    /// It failed, for this reason.
     Fail(String),
 }
 
@@ -36,7 +38,8 @@ impl Verdict {
 }
 
 /// One case on one host.
-pub(crate) struct Finished {
+#[derive(Debug)]
+pub struct Finished {
     case: &'static str,
     verdict: Verdict,
     took: Duration,
@@ -44,7 +47,7 @@ pub(crate) struct Finished {
 
 impl Finished {
     /// Says so on standard error: a run in real time takes minutes.
-    pub(crate) fn new(host: &str, case: &'static str, verdict: Verdict, took: Duration) -> Self {
+    pub fn new(host: &str, case: &'static str, verdict: Verdict, took: Duration) -> Self {
         eprintln!("{host:13} {} {:6} ms  {case}", verdict.word(), took.as_millis());
         Self { case, verdict, took }
     }
@@ -55,14 +58,49 @@ impl Finished {
 }
 
 /// One host's results in the order of the cases.
-pub(crate) struct Column {
-    pub(crate) host: &'static str,
+#[derive(Debug)]
+pub struct Column {
+    /// What it is called.
+    pub host: &'static str,
     /// Or why it did not start.
-    pub(crate) finished: Result<Vec<Finished>, String>,
+    pub finished: Result<Vec<Finished>, String>,
 }
 
-#[derive(Default)]
-pub(crate) struct Report {
+/// What a report has to know of its suite.
+#[derive(Debug)]
+pub struct Subject {
+    /// Lines in their order, and whether they are there without a case.
+    lines: Vec<(&'static str, bool)>,
+    topics: fn(&'static str) -> Vec<&'static str>,
+    differences: &'static [Difference],
+    /// The ids of the differences that cases show.
+    shown: Vec<&'static str>,
+}
+
+impl Subject {
+    /// That of a suite.
+    pub fn of<S: Suite>() -> Self {
+        let shown = S::listed().iter().flat_map(|case| case.needs.cites()).collect();
+        Self { lines: S::lines(), topics: S::topics, differences: S::differences(), shown }
+    }
+
+    /// Known lines in their order, then the others by their names.
+    fn place(&self, topic: &'static str) -> (usize, &'static str) {
+        let known = self.lines.iter().position(|(line, _)| *line == topic);
+        (known.unwrap_or(self.lines.len()), topic)
+    }
+
+    fn silent_differences(&self) -> impl Iterator<Item = String> {
+        let shown = |id: &str| self.shown.contains(&id);
+        let silent = self.differences.iter().filter(move |it| !it.is_excused() && !shown(it.id));
+        silent.map(|difference| format!("{:?} is in the list, and no case shows it", difference.id))
+    }
+}
+
+/// What the run found.
+#[derive(Debug)]
+pub struct Report {
+    subject: Subject,
     columns: Vec<(&'static str, Vec<Finished>)>,
     /// Hosts that are not there, and nothing else is wrong with.
     notes: Vec<String>,
@@ -101,16 +139,21 @@ impl fmt::Display for Count {
 }
 
 impl Report {
-    pub(crate) fn new(options: &Options) -> Self {
+    /// An empty one.
+    pub fn new<S: Suite>(options: &Options) -> Self {
         Self {
+            subject: Subject::of::<S>(),
+            columns: Vec::new(),
+            notes: Vec::new(),
+            problems: Vec::new(),
             compares: options.all && !options.is_filtered(),
             filtered: options.is_filtered(),
             may_be_empty: options.may_be_empty(),
-            ..Self::default()
         }
     }
 
-    pub(crate) fn column(&mut self, column: Column) {
+    /// Adds what a host's cases gave.
+    pub fn column(&mut self, column: Column) {
         match column.finished {
             Ok(finished) => self.columns.push((column.host, finished)),
             Err(why) => self.failed(column.host, &why),
@@ -118,23 +161,23 @@ impl Report {
     }
 
     /// A host that is not there.
-    pub(crate) fn skipped(&mut self, host: &str, why: &str) {
+    pub fn skipped(&mut self, host: &str, why: &str) {
         self.notes.push(format!("{host}: skipped. {why}"));
     }
 
     /// A host that should be there.
-    pub(crate) fn failed(&mut self, host: &str, why: &str) {
+    pub fn failed(&mut self, host: &str, why: &str) {
         self.problems.push(format!("{host}: failed. {why}"));
     }
 
     /// Something else that is wrong.
-    pub(crate) fn problem(&mut self, what: impl Into<String>) {
+    pub fn problem(&mut self, what: impl Into<String>) {
         self.problems.push(what.into());
     }
 
     /// Whether everything that ran passed and nothing differs without a reason. A run of no case at all has shown
     /// nothing.
-    pub(crate) fn is_good(&self) -> bool {
+    pub fn is_good(&self) -> bool {
         let count = Count::of(self.finished());
         let empty = count.passed == 0 && !self.may_be_empty && (!self.filtered || count.skipped == 0);
         self.problems.is_empty() && count.failed == 0 && !empty && self.undocumented().is_empty()
@@ -155,7 +198,7 @@ impl Report {
                     Verdict::Pass => passes.push(host),
                     Verdict::Fail(_) => fails.push(host),
                     Verdict::Skip(LONG) => {}
-                    Verdict::Skip(id) if differences().iter().any(|difference| difference.id == *id) => {}
+                    Verdict::Skip(id) if self.subject.differences.iter().any(|known| known.id == *id) => {}
                     Verdict::Skip(id) => {
                         found.push(format!(
                             "{case:?} is skipped on {host} for {id:?}, which is not in the list"
@@ -174,18 +217,18 @@ impl Report {
             }
         }
         if self.compares {
-            found.extend(differences_without_a_case());
+            found.extend(self.subject.silent_differences());
         }
         found
     }
 
     /// The lines for programs: an object for each case on each host, for each thing that is wrong beside them, and
     /// last for the totals.
-    pub(crate) fn json_lines(&self) -> Vec<Value> {
+    pub fn json_lines(&self) -> Vec<Value> {
         let mut lines = Vec::new();
         for (host, finished) in &self.columns {
             lines.extend(finished.iter().map(|Finished { case, verdict, took }| {
-                let rules: Vec<&str> = Topic::of(case).iter().map(Topic::name).collect();
+                let rules = (self.subject.topics)(case);
                 json!({
                     "type": "case", "host": host, "case": case, "rules": rules, "verdict": verdict.word(),
                     "reason": verdict.reason(), "ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
@@ -221,21 +264,20 @@ impl Report {
         write!(f, "{:9} {:>5}", "rule", "cases")?;
         let hosts: String = self.columns.iter().map(|(host, _)| format!("  {host:13}")).collect();
         writeln!(f, "{}", hosts.trim_end())?;
-        let mut rows: BTreeMap<usize, (Topic, Vec<&'static str>)> = BTreeMap::new();
-        let kept = |rule: &&'static Rule| rule.treatment.is_kept() && !self.filtered;
-        for rule in rules().filter(kept) {
-            rows.insert(place(&Topic::Rule(rule)), (Topic::Rule(rule), Vec::new()));
+        let mut rows: BTreeMap<(usize, &'static str), Vec<&'static str>> = BTreeMap::new();
+        for (line, _) in self.subject.lines.iter().filter(|(_, always)| *always && !self.filtered) {
+            rows.insert(self.subject.place(line), Vec::new());
         }
         for finished in self.finished() {
-            for topic in Topic::of(finished.case) {
-                let (_, cases) = rows.entry(place(&topic)).or_insert_with(|| (topic, Vec::new()));
+            for topic in (self.subject.topics)(finished.case) {
+                let cases = rows.entry(self.subject.place(topic)).or_default();
                 if !cases.contains(&finished.case) {
                     cases.push(finished.case);
                 }
             }
         }
-        for (topic, cases) in rows.values() {
-            write!(f, "{:9} {:>5}", topic.name(), cases.len())?;
+        for ((_, topic), cases) in &rows {
+            write!(f, "{topic:9} {:>5}", cases.len())?;
             let of_rule = |finished: &[Finished]| {
                 word(&Count::of(finished.iter().filter(|finished| cases.contains(&finished.case))))
             };
@@ -255,22 +297,6 @@ fn word(count: &Count) -> &'static str {
         Count { skipped: 1.., .. } => "skip",
         _ => "-",
     }
-}
-
-/// Rules in their order, then the rest.
-fn place(topic: &Topic) -> usize {
-    match topic {
-        Topic::Rule(rule) => rules().take_while(|other| other != rule).count(),
-        other => rules().count() + other.name().bytes().next().map_or(0, usize::from),
-    }
-}
-
-fn differences_without_a_case() -> impl Iterator<Item = String> {
-    let catalogue = catalogue();
-    let shown = move |id: &str| catalogue.iter().any(|case| case.needs.cites().any(|cited| cited == id));
-    let silent =
-        differences().iter().filter(move |difference| !difference.is_excused() && !shown(difference.id));
-    silent.map(|difference| format!("{:?} is in the list, and no case shows it", difference.id))
 }
 
 impl fmt::Display for Report {

@@ -1,14 +1,20 @@
 //! The tokio host behind real sockets, with a clock that stands still until a case moves it.
 
-use crate::{exchange::Http, runner::Kind, web};
+use crate::{
+    Suite,
+    exchange::Http,
+    runner::{Kind, no_deployments},
+    web,
+};
 use do_core::{
     Env, Namespace, ObjectName, Stub, Timestamp, limits,
-    testing::{Deployment, Driver, Fault, Head, HostKind, Notices, Opened, Outcome, PanicCost, Probe, route},
+    testing::{Deployment, Driver, Fault, Head, HostKind, Notices, Opened, Outcome, PanicCost},
     tokio::{Clock, Host, HostEnv, ManualClock},
 };
 use std::{
     fmt,
     future::Future,
+    marker::PhantomData,
     net::SocketAddr,
     pin::Pin,
     sync::{Arc, Mutex},
@@ -43,13 +49,14 @@ const IDLE_TIME: Duration = Duration::from_secs(30);
 const HEAR_TIME: Duration = Duration::from_secs(30);
 
 /// A host for each case: it costs next to nothing, and time is its own.
-pub(crate) struct Tokio;
+pub(crate) struct Tokio<S>(PhantomData<fn() -> S>);
 
-pub(crate) struct Native {
+pub(crate) struct Native<S> {
     dir: TempDir,
     clock: Watched,
     deployment: Mutex<Deployment>,
     host: Mutex<Option<Running>>,
+    suite: PhantomData<fn() -> S>,
 }
 
 struct Running {
@@ -105,8 +112,14 @@ impl fmt::Debug for Watched {
     }
 }
 
-impl Kind for Tokio {
-    type Driver = Native;
+impl<S: Suite> Tokio<S> {
+    pub(crate) fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<S: Suite> Kind for Tokio<S> {
+    type Driver = Native<S>;
     type Shared = ();
 
     fn name(&self) -> &'static str {
@@ -133,41 +146,45 @@ impl Kind for Tokio {
         Ok(())
     }
 
-    async fn driver(&self, _shared: Option<&()>) -> Result<Native, Fault> {
+    async fn driver(&self, _shared: Option<&()>) -> Result<Native<S>, Fault> {
         let (dir, deployment) = (tempfile::tempdir()?, Mutex::new(Deployment::First));
-        let native = Native { dir, clock: Watched::new(), deployment, host: Mutex::new(None) };
+        let native =
+            Native { dir, clock: Watched::new(), deployment, host: Mutex::new(None), suite: PhantomData };
         native.start().await?;
         Ok(native)
     }
 
-    fn said(&self, _driver: &Native) -> String {
+    fn said(&self, _driver: &Native<S>) -> String {
         String::new()
     }
 
-    async fn stop(&self, driver: Native) {
+    async fn stop(&self, driver: Native<S>) {
         drop(driver);
     }
 
     async fn stop_shared(&self, _shared: ()) {}
 }
 
-impl Native {
+impl<S: Suite> Native<S> {
     async fn start(&self) -> Outcome {
         let deployment = *self.deployment.lock().unwrap();
-        let builder = Host::builder(self.dir.path())
-            .clock(self.clock.clone())
-            .shards(1)
-            .local_sql_limits()
-            .var("DEPLOYMENT", deployment.name())
-            .migrations(deployment.migrations());
-        let namespaces = deployment.namespaces().iter();
-        let host = namespaces.fold(builder, |builder, name| builder.object::<Probe<_>>(*name)).start()?;
+        let builder = Host::builder(self.dir.path()).clock(self.clock.clone()).shards(1).local_sql_limits();
+        let host = S::host(builder, deployment).start()?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        host.serve(listener, route);
-        let far = host.env().namespace("PROBE")?.named("nobody")?.delay(Duration::from_secs(u32::MAX.into()));
+        host.serve(listener, S::route);
+        let far = host
+            .env()
+            .namespace(self.any_namespace()?)?
+            .named("nobody")?
+            .delay(Duration::from_secs(u32::MAX.into()));
         *self.host.lock().unwrap() = Some(Running { host, address, _far: Box::pin(far) });
         Ok(())
+    }
+
+    fn any_namespace(&self) -> Result<&'static str, Fault> {
+        let deployment = *self.deployment.lock().unwrap();
+        S::namespaces(deployment).first().copied().ok_or_else(|| Fault::new("there is no namespace"))
     }
 
     fn address(&self) -> SocketAddr {
@@ -202,7 +219,7 @@ impl Native {
 
     /// Returns when the shard has done once what there is to do.
     async fn round(&self) -> Outcome {
-        let objects = self.env().namespace("PROBE")?;
+        let objects = self.env().namespace(self.any_namespace()?)?;
         objects.why_awake(&objects.id_of(&ObjectName::new("nobody")?)?).await?;
         Ok(())
     }
@@ -212,7 +229,7 @@ impl Native {
         let env = self.env();
         let deployment = *self.deployment.lock().unwrap();
         let mut why = Vec::new();
-        for name in deployment.namespaces() {
+        for name in S::namespaces(deployment) {
             for (_, reasons) in env.namespace(name)?.in_memory().await? {
                 match reasons.is_empty() {
                     true if idle_too => why.push("it is idle"),
@@ -239,7 +256,7 @@ impl Native {
     }
 }
 
-impl Driver for Native {
+impl<S: Suite> Driver for Native<S> {
     type Client = web::Socket;
     type Exchange = Http;
 
@@ -261,7 +278,7 @@ impl Driver for Native {
 
     async fn advance(&self, by: Duration) -> Outcome {
         // Another connection's request is behind those that are on their way already: they are accepted in order.
-        web::post(self.address(), "/unique/PROBE/", Vec::new()).await?;
+        web::post(self.address(), S::FENCE, Vec::new()).await?;
         let mut due = self.settle(HOPS).await?;
         let until = self.clock.elapsed() + by;
         loop {
@@ -295,6 +312,9 @@ impl Driver for Native {
     }
 
     async fn deploy(&self, deployment: Deployment) -> Outcome {
+        if !S::DEPLOYS {
+            return Err(no_deployments());
+        }
         *self.deployment.lock().unwrap() = deployment;
         self.crash().await
     }

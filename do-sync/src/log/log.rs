@@ -1,0 +1,173 @@
+use super::{
+    Entry, History, Logged, Position,
+    store::{Bounds, Facts, Store},
+};
+use crate::{Room, codes};
+use do_core::{Error, ErrorKind, Message, ObjectState, Socket, SqlStorage, Timestamp, limits};
+use std::{cell::Cell, time::Duration};
+
+/// Longest frame: a row holds the room's tag and some numbers beside it.
+const FRAME_BYTES: usize = limits::SQL_VALUE_BYTES - 1_024;
+
+/// After so many parts of a bound what is beyond it is deleted: then the log holds up to an eighth more than it shows.
+const PARTS: u64 = 8;
+
+/// What the log of a room remembers while the instance lives. Nothing depends on it but the finding of rollbacks.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    /// The newest position that was given to an entry.
+    given: Cell<Option<Position>>,
+    /// A look at the end of the turn is under way.
+    looking: Cell<bool>,
+}
+
+/// The log of one room.
+pub(crate) struct Log<'a, S: ObjectState> {
+    pub(super) room: &'a Room<S>,
+}
+
+impl<S: ObjectState> Room<S> {
+    /// Sets how much of what is published is kept.
+    #[must_use]
+    pub fn history(self, history: History) -> Self {
+        self.with(|settings| settings.history = history)
+    }
+
+    pub(crate) fn log(&self) -> Log<'_, S> {
+        Log { room: self }
+    }
+}
+
+impl<S: ObjectState> Log<'_, S> {
+    pub(super) fn store(&self) -> Store<'_, S::Sql> {
+        Store { sql: self.room.state().sql(), room: self.room.key() }
+    }
+
+    pub(super) fn settings(&self) -> &History {
+        &self.room.inner().settings.history
+    }
+
+    fn memory(&self) -> &Memory {
+        &self.room.inner().log
+    }
+
+    /// Numbers and keeps an entry, as the next one. What is sent of it is sent after this: then a commit that fails
+    /// takes both away (rule C4).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`] when it is longer than a row can be; as [`SqlStorage::exec`]. Nothing has happened then.
+    pub(crate) fn append(&self, entry: Entry<'_>) -> Result<Logged, Error> {
+        let before = self.newest()?;
+        let at = self.room.state().now().max(before.at);
+        let frame = entry.frame(before.seq + 1, at)?;
+        if frame.len() > FRAME_BYTES {
+            let message = format!("the message is {} bytes long, the limit is {FRAME_BYTES}", frame.len());
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        let newest = self.store().append(&before, at, &frame)?;
+        let position = Position { epoch: newest.epoch, seq: newest.seq };
+        self.memory().given.set(Some(position));
+        self.look_later();
+        if self.is_time_to_prune(&before, &newest)
+            && let Err(error) = self.prune(&newest)
+        {
+            tracing::warn!(%error, "old messages of a room are kept for longer");
+        }
+        Ok(Logged { position, frame })
+    }
+
+    /// The position of the newest entry.
+    ///
+    /// # Errors
+    /// As [`SqlStorage::exec`].
+    pub(crate) fn position(&self) -> Result<Position, Error> {
+        self.newest().map(|newest| Position { epoch: newest.epoch, seq: newest.seq })
+    }
+
+    /// The newest row, of a log that begins with the first call. Ends the epoch when entries are gone that were given
+    /// numbers: they may have been sent, and their numbers will be given again.
+    pub(super) fn newest(&self) -> Result<Facts, Error> {
+        let store = self.store();
+        let given = self.memory().given.get();
+        let (newest, is_lost) = match (store.newest()?, given) {
+            (None, given) => (store.begin(self.new_epoch(), self.room.state().now())?, given.is_some()),
+            (Some(newest), Some(given)) if newest.epoch != given.epoch || newest.seq < given.seq => {
+                (store.set_epoch(&newest, self.new_epoch())?, true)
+            }
+            (Some(newest), _) => (newest, false),
+        };
+        if is_lost {
+            self.memory().given.set(Some(Position { epoch: newest.epoch, seq: newest.seq }));
+            self.resync();
+        }
+        Ok(newest)
+    }
+
+    /// A number that no earlier epoch has; as large as SQL holds exactly.
+    fn new_epoch(&self) -> u64 {
+        self.room.state().random() >> 11
+    }
+
+    /// Everybody has to ask anew where they are.
+    fn resync(&self) {
+        tracing::warn!(object = %self.room.state().id(), "messages of a room were rolled back: a new epoch begins");
+        for socket in self.room.entered() {
+            if let Err(error) = socket.close(codes::frame(codes::RESYNC, "a new epoch")) {
+                tracing::debug!(%error, "a socket did not close");
+            }
+        }
+    }
+
+    /// Looks once at the end of the turn whether what was kept is still there: a transaction around it may have been
+    /// rolled back, and the next instance would not know.
+    fn look_later(&self) {
+        if self.memory().looking.replace(true) {
+            return;
+        }
+        let room = self.room.clone();
+        self.room.state().wait_until(async move {
+            let log = room.log();
+            log.memory().looking.set(false);
+            if let Err(error) = log.newest() {
+                tracing::warn!(%error, "the log of a room could not be read");
+            }
+        });
+    }
+
+    pub(super) fn bounds(&self, newest: &Facts) -> Bounds {
+        let History { max_messages, max_bytes, max_age, .. } = *self.settings();
+        let now = self.room.state().now().max(newest.at);
+        Bounds { max_messages, max_bytes, since: max_age.map(|age| now - age) }
+    }
+
+    /// Whether an entry passed an eighth of a bound. Known from the two rows alone: so it does not depend on what an
+    /// instance remembers, and costs nothing.
+    fn is_time_to_prune(&self, before: &Facts, newest: &Facts) -> bool {
+        let History { max_messages, max_bytes, max_age, .. } = *self.settings();
+        let passes = |from: u64, to: u64, bound: u64| {
+            let part = (bound / PARTS).max(1);
+            from / part != to / part
+        };
+        passes(before.seq, newest.seq, max_messages)
+            || passes(before.total, newest.total, max_bytes)
+            || max_age.is_some_and(|age| passes(millis(before.at), millis(newest.at), slack(age)))
+    }
+
+    /// Deletes what is beyond the bounds, some thousands at most; the newest row stays. Whether it is all.
+    ///
+    /// # Errors
+    /// As [`SqlStorage::exec`].
+    pub(super) fn prune(&self, newest: &Facts) -> Result<bool, Error> {
+        let store = self.store();
+        store.cut(store.floor(&self.bounds(newest), newest)?, newest)
+    }
+}
+
+fn millis(at: Timestamp) -> u64 {
+    u64::try_from(at.as_millis()).unwrap_or(0)
+}
+
+/// How much longer than its age something is kept, in ms, so that much is deleted at once.
+fn slack(age: Duration) -> u64 {
+    u64::try_from(age.as_millis()).unwrap_or(u64::MAX) / PARTS
+}

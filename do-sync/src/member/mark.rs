@@ -1,0 +1,129 @@
+//! What a socket that entered carries: `{"do-sync":{..},"app":..}`, so that a fresh instance knows whose it is.
+
+use do_core::{Error, ErrorKind, ObjectState, Socket, SocketOf, Timestamp, limits};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
+
+use crate::Room;
+
+/// Whose a socket is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Mark {
+    /// The key of the room.
+    pub(super) room: String,
+    /// The member.
+    pub(super) m: String,
+    /// The connection.
+    pub(super) c: String,
+    /// When it entered.
+    pub(super) t: Timestamp,
+    /// What others see of the member.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) d: Option<Box<RawValue>>,
+}
+
+/// The whole of what is attached.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Attached {
+    #[serde(rename = "do-sync")]
+    pub(super) mark: Mark,
+    /// What the application attached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) app: Option<Box<RawValue>>,
+}
+
+impl Attached {
+    /// `None` when it is of another shape: then it is somebody else's.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Shape<'a> {
+            #[serde(rename = "do-sync", borrow)]
+            mark: &'a RawValue,
+            #[serde(default)]
+            app: Option<Box<RawValue>>,
+        }
+        // serde reads lists as structs too.
+        let object = |text: &[u8]| text.trim_ascii_start().starts_with(b"{");
+        if !object(bytes) {
+            return None;
+        }
+        let shape: Shape<'_> = serde_json::from_slice(bytes).ok()?;
+        let mark = shape.mark.get();
+        if !object(mark.as_bytes()) {
+            return None;
+        }
+        Some(Self { mark: serde_json::from_str(mark).ok()?, app: shape.app })
+    }
+
+    /// As it is attached.
+    pub(super) fn write(&self) -> Result<Box<RawValue>, Error> {
+        let raw = raw(self)?;
+        let (most, bytes) = (limits::ATTACHMENT_BYTES, raw.get().len());
+        if bytes > most {
+            let of = |part: &Option<Box<RawValue>>| part.as_ref().map_or(0, |part| part.get().len());
+            let message = format!(
+                "a member's data ({} bytes) and what is attached to the socket ({} bytes) are {bytes} bytes long with \
+                 the room's own, the limit is {most}",
+                of(&self.mark.d),
+                of(&self.app),
+            );
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        Ok(raw)
+    }
+}
+
+pub(super) fn raw<T: Serialize + ?Sized>(value: &T) -> Result<Box<RawValue>, Error> {
+    serde_json::value::to_raw_value(value)
+        .map_err(|e| Error::new(ErrorKind::Invalid, format!("not expressible as JSON: {e}")))
+}
+
+fn typed<T: DeserializeOwned>(raw: &RawValue, what: &str) -> Result<T, Error> {
+    serde_json::from_str(raw.get())
+        .map_err(|e| Error::new(ErrorKind::Invalid, format!("{what} is not of that type: {e}")))
+}
+
+impl<S: ObjectState> Room<S> {
+    /// What is attached to a socket that entered this room.
+    pub(super) fn mark_of(&self, socket: &SocketOf<S>) -> Option<Attached> {
+        let attached = Attached::read(&socket.attachment_bytes()?)?;
+        (attached.mark.room == self.key()).then_some(attached)
+    }
+
+    /// What others see of the member whose socket this is; `None` when there is nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] when it is of another type.
+    pub fn data_of<T: DeserializeOwned>(&self, socket: &SocketOf<S>) -> Result<Option<T>, Error> {
+        let data = self.mark_of(socket).and_then(|attached| attached.mark.d);
+        data.map(|raw| typed(&raw, "the member's data")).transpose()
+    }
+
+    /// What the application attached to the socket, which nobody else sees: with [`Accept::attach`](do_core::Accept::attach)
+    /// when it entered, or with [`set_attached`](Self::set_attached). `None` when there is nothing, and for sockets that
+    /// did not enter this room: ask these themselves.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] when it is of another type.
+    pub fn attached<T: DeserializeOwned>(&self, socket: &SocketOf<S>) -> Result<Option<T>, Error> {
+        let app = self.mark_of(socket).and_then(|attached| attached.app);
+        app.map(|raw| typed(&raw, "what is attached")).transpose()
+    }
+
+    /// Attaches a value to a socket that entered this room, in place of the old one. It survives hibernation, and is
+    /// lost with the connection. [`Socket::set_attachment`] would take the socket out of the room.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when the socket did not enter this room: what it carries is left alone.
+    /// [`ErrorKind::Limit`] when it is longer, with the member's data, than
+    /// [`limits::ATTACHMENT_BYTES`] as JSON; the old value stays.
+    pub fn set_attached<T: Serialize + ?Sized>(&self, socket: &SocketOf<S>, value: &T) -> Result<(), Error> {
+        let mut attached = self.mark_of(socket).ok_or_else(foreign)?;
+        attached.app = Some(raw(value)?);
+        socket.set_attachment(&attached.write()?)
+    }
+}
+
+pub(super) fn foreign() -> Error {
+    Error::new(ErrorKind::NotFound, "the socket did not enter this room")
+}

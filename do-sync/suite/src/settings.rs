@@ -1,0 +1,43 @@
+use do_core::{Failure, ObjectState, SqlExt, SqlStorage};
+use do_sync::Room;
+use serde::{Deserialize, Serialize};
+
+/// How the object's rooms are made. What is not said is as do-sync has it by default.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// The tags of rooms beside the main one, which is that of `Room::new`.
+    pub rooms: Vec<String>,
+    /// The main room is all sockets of the object.
+    pub all: bool,
+    /// What the host answers by itself, and with what.
+    pub auto_ping: Option<(String, String)>,
+    /// Messages that are no commands go to everyone else in the room of their sender, as they are.
+    pub relay: bool,
+    /// How long handlers of messages wait before they do anything, in ms.
+    pub slow_ms: u64,
+}
+
+impl Settings {
+    /// What each room of the object is told when it is made: a line for each feature.
+    pub(crate) fn apply<S: ObjectState>(&self, room: Room<S>) -> Room<S> {
+        room
+    }
+
+    /// Keeps them for the instances to come.
+    pub(crate) fn keep<S: ObjectState>(&self, state: &S) -> Result<(), Failure> {
+        let text = serde_json::to_string(self)?;
+        state.sql().exec("INSERT OR REPLACE INTO probe_settings VALUES (1, ?)", [text])?;
+        Ok(())
+    }
+
+    /// Those that were kept.
+    pub(crate) fn kept<S: ObjectState>(state: &S) -> Result<Self, Failure> {
+        state.sql().exec(
+            "CREATE TABLE IF NOT EXISTS probe_settings (id INTEGER PRIMARY KEY, text TEXT NOT NULL)",
+            (),
+        )?;
+        let text: Option<String> = state.sql().scalar("SELECT text FROM probe_settings", ())?;
+        Ok(text.map(|text| serde_json::from_str(&text)).transpose()?.unwrap_or_default())
+    }
+}

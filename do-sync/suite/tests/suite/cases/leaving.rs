@@ -1,0 +1,129 @@
+//! R4 and R6: whoever goes keeps nobody from anything, is told once and counts no more.
+
+use crate::rooms::{Rooms, all_of};
+use do_core::testing::{Case, Client, ClientExt, Driver, Lab, Outcome, closed, holds, same};
+use serde_json::{Value, json};
+
+pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
+    vec![
+        Case::new("r4 a dead socket does not keep the others from theirs and closes once", |lab| {
+            Box::pin(r4_dead(lab))
+        }),
+        Case::new("r4 half of many die and the other half hears everything", |lab| Box::pin(r4_many(lab))),
+        Case::new("r4 a closing socket is in no broadcast and closes once", |lab| Box::pin(r4_closing(lab))),
+        Case::new("r4 whoever closes twice is told once", |lab| Box::pin(r4_twice(lab))),
+        Case::new("r6 the close handler counts without the one that leaves", |lab| Box::pin(r6_count(lab))),
+        Case::new("r6 of one that is lost too", |lab| Box::pin(r6_lost(lab))),
+        Case::new("r6 the close that wakes the object counts without it too", |lab| Box::pin(r6_woken(lab)))
+            .evicts(),
+        Case::new("r6 of the last one nobody is left", |lab| Box::pin(r6_last(lab))),
+    ]
+}
+
+async fn r4_dead<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let mut ann = lab.join("a", &[]).await?;
+    let dead = lab.join("a", &[("tag", "dead")]).await?;
+    let mut cid = lab.join("a", &[]).await?;
+    dead.lose();
+    let report = lab.broadcast("a", json!({"text": "one"})).await?;
+    // Whether the loss is known by now is the network's business.
+    let queued = report["matched"].as_u64().zip(report["dropped"].as_u64()).map(|(all, no)| all - no);
+    holds(format!("{report}"), queued.is_some_and(|queued| queued == 2 || queued == 3))?;
+    ann.hears_text("ann", "one").await?;
+    cid.hears_text("cid", "one").await?;
+    let noted = lab.noted("a", "close", 1).await?;
+    let told = (&noted[0]["tags"], &noted[0]["code"], &noted[0]["clean"]);
+    same("what was told", told, (["dead"], 1_006, false))?;
+    lab.noted("a", "error", 0).await?;
+    same("without it", lab.broadcast("a", json!({"text": "two"})).await?, all_of(2))?;
+    ann.hears_text("ann", "two").await?;
+    cid.hears_text("cid", "two").await
+}
+
+async fn r4_many<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let mut live = Vec::new();
+    for n in 0..20 {
+        live.push(lab.join("a", &[]).await?);
+        let dead = lab.join("a", &[("tag", &n.to_string())]).await?;
+        dead.lose();
+    }
+    for text in ["one", "two", "three"] {
+        lab.broadcast("a", json!({"text": text})).await?;
+    }
+    for client in &mut live {
+        for text in ["one", "two", "three"] {
+            client.hears_text("who lives", text).await?;
+        }
+    }
+    let noted = lab.noted("a", "close", 20).await?;
+    let mut tags: Vec<_> = noted.iter().map(|line| line["tags"][0].to_string()).collect();
+    tags.sort();
+    tags.dedup();
+    same("different ones", tags.len(), 20)?;
+    same("the count", lab.tell("a", json!({"room": "count"})).await?, json!(20))
+}
+
+async fn r4_closing<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let mut ann = lab.join("a", &[]).await?;
+    let mut gone = lab.join("a", &[("tag", "gone")]).await?;
+    let commands = json!([
+        {"room": {"close": [["gone"], 4_001, "go"]}}, {"room": {"broadcast": {"text": "hi"}}},
+        {"room": "count"}, {"room": {"listed": "gone"}},
+    ]);
+    // The platform lists it as long as the peer has not answered.
+    same("while it closes", lab.tell("a", commands).await?, json!([null, all_of(1), 1, 1]))?;
+    gone.hears("who is closed", closed(4_001, "go")).await?;
+    ann.hears_text("ann", "hi").await?;
+    gone.close(Some((4_001, "go"))).await?;
+    let noted = lab.noted("a", "close", 1).await?;
+    same("what was told", (&noted[0]["code"], &noted[0]["clean"]), (4_001, true))
+}
+
+async fn r4_twice<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let mut ann = lab.join("a", &[("tag", "ann")]).await?;
+    ann.close(Some((4_001, "once"))).await?;
+    ann.hears("the answer", closed(4_001, "once")).await?;
+    ann.lose();
+    let noted = lab.noted("a", "close", 1).await?;
+    same("what was told", (&noted[0]["code"], &noted[0]["reason"]), (4_001, "once"))
+}
+
+/// The counts that the handler saw.
+fn counts(line: &Value) -> (&Value, &Value) {
+    (&line["count"], &line["without"])
+}
+
+async fn r6_count<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let _bob = lab.join("a", &[]).await?;
+    let _cid = lab.join("a", &[]).await?;
+    let mut ann = lab.join("a", &[]).await?;
+    ann.close(Some((1_000, ""))).await?;
+    let noted = lab.noted("a", "close", 1).await?;
+    same("count and without", counts(&noted[0]), (2, 2))?;
+    same("later", lab.tell("a", json!({"room": "count"})).await?, json!(2))
+}
+
+async fn r6_lost<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let _bob = lab.join("a", &[]).await?;
+    let ann = lab.join("a", &[]).await?;
+    ann.lose();
+    let noted = lab.noted("a", "close", 1).await?;
+    same("count and without", counts(&noted[0]), (1, 1))
+}
+
+async fn r6_woken<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let _bob = lab.join("a", &[]).await?;
+    let mut ann = lab.join("a", &[]).await?;
+    lab.evict().await?;
+    ann.close(None).await?;
+    let noted = lab.noted("a", "close", 1).await?;
+    same("count and without", counts(&noted[0]), (1, 1))
+}
+
+async fn r6_last<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let mut ann = lab.join("a", &[]).await?;
+    ann.close(Some((1_001, "page left"))).await?;
+    let noted = lab.noted("a", "close", 1).await?;
+    same("count and without", counts(&noted[0]), (0, 0))?;
+    same("a broadcast", lab.broadcast("a", json!({"text": "hi"})).await?, all_of(0))
+}

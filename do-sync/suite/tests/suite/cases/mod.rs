@@ -1,0 +1,19 @@
+//! The cases, a file for each feature. A case's name begins with the rules that it shows.
+
+mod broadcast;
+mod hibernation;
+mod joining;
+mod leaving;
+mod messages;
+
+use do_core::testing::{Case, Difference, Driver};
+
+/// All cases, in the order of the report.
+pub(crate) fn all<D: Driver>() -> Vec<Case<D>> {
+    let features =
+        [joining::cases(), hibernation::cases(), broadcast::cases(), leaving::cases(), messages::cases()];
+    features.into_iter().flatten().collect()
+}
+
+/// Where hosts are meant to differ: what cases name in `differs` and `shows`.
+pub(crate) const DIFFERENCES: &[Difference] = &[];
