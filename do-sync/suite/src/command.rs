@@ -1,4 +1,4 @@
-use crate::{RoomCommand, RoomProbe, Settings, probe::At};
+use crate::{OutboundCommand, RoomCommand, RoomProbe, Settings, probe::At};
 use do_core::{Failure, ObjectState};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -19,6 +19,8 @@ pub enum Command {
     Now,
     /// Over joining, sockets and broadcasts.
     Room(RoomCommand),
+    /// Over slow readers.
+    Outbound(OutboundCommand),
 }
 
 impl<S: ObjectState> RoomProbe<S> {
@@ -29,6 +31,7 @@ impl<S: ObjectState> RoomProbe<S> {
             Command::Log => self.log.lines(&self.state)?,
             Command::Boots => self.log.boots(&self.state)?,
             Command::Now => json!(self.state.now()),
+            Command::Outbound(command) => self.outbound_command(&command, at)?,
             Command::Room(command) => self.room_command(command, at)?,
         })
     }

@@ -12,6 +12,7 @@
 
 mod command;
 mod log;
+mod outbound;
 mod probe;
 mod query;
 mod room;
@@ -19,6 +20,7 @@ mod route;
 mod settings;
 
 pub use command::Command;
+pub use outbound::{OutboundCommand, OutboundSettings, Policy};
 pub use probe::RoomProbe;
 pub use room::{Content, RoomCommand, Send};
 pub use route::route;

@@ -1,3 +1,4 @@
+use crate::OutboundSettings;
 use do_core::{Failure, ObjectState, SqlExt, SqlStorage};
 use do_sync::Room;
 use serde::{Deserialize, Serialize};
@@ -16,11 +17,16 @@ pub struct Settings {
     pub relay: bool,
     /// How long handlers of messages wait before they do anything, in ms.
     pub slow_ms: u64,
+    /// The bounds of what waits for slow readers.
+    pub outbound: Option<OutboundSettings>,
 }
 
 impl Settings {
     /// What each room of the object is told when it is made: a line for each feature.
-    pub(crate) fn apply<S: ObjectState>(&self, room: Room<S>) -> Room<S> {
+    pub(crate) fn apply<S: ObjectState>(&self, mut room: Room<S>) -> Room<S> {
+        if let Some(outbound) = &self.outbound {
+            room = outbound.apply(room);
+        }
         room
     }
 
