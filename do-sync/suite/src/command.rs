@@ -1,4 +1,4 @@
-use crate::{HistoryCommand, RoomCommand, RoomProbe, Settings, probe::At};
+use crate::{HistoryCommand, OutboundCommand, RoomCommand, RoomProbe, Settings, probe::At};
 use do_core::{Failure, ObjectState};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -21,6 +21,8 @@ pub enum Command {
     Room(RoomCommand),
     /// Over the sequence.
     History(HistoryCommand),
+    /// Over slow readers.
+    Outbound(OutboundCommand),
 }
 
 impl<S: ObjectState> RoomProbe<S> {
@@ -31,6 +33,7 @@ impl<S: ObjectState> RoomProbe<S> {
             Command::Log => self.log.lines()?,
             Command::Boots => self.log.boots()?,
             Command::Now => json!(self.state.now()),
+            Command::Outbound(command) => self.outbound_command(&command, at)?,
             Command::Room(command) => self.room_command(command, at)?,
             Command::History(command) => self.history_command(command, at)?,
         })

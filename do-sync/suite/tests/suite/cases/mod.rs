@@ -6,6 +6,7 @@ mod history;
 mod joining;
 mod leaving;
 mod messages;
+mod outbound;
 
 use do_core::testing::{Case, Difference, Driver};
 
@@ -18,6 +19,7 @@ pub(crate) fn all<D: Driver>() -> Vec<Case<D>> {
         leaving::cases(),
         messages::cases(),
         history::cases(),
+        outbound::cases(),
     ];
     features.into_iter().flatten().collect()
 }
@@ -32,4 +34,11 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         .in_workerd("Each statement tells how many rows it read and wrote, as they are billed.")
         .on_tokio("Rows are not counted: what would be billed is nobody's.")
         .in_kit("As tokio."),
+    Difference::new("kit-reads", "clients that stop reading", &["D11b", "R4"])
+        .in_workerd("What a client does not read fills the buffers of the operating system, then the runtime's.")
+        .on_tokio("It fills the buffers of the operating system, then the outbox.")
+        .in_kit(
+            "A client of the suite has read whatever arrived: it never stops. `Client::stall` of the kit does, in \
+             do-sync's own tests.",
+        ),
 ];
