@@ -141,13 +141,6 @@ impl<S: ObjectState> DurableObject<S> for RoomProbe<S> {
 
     async fn websocket_message(&self, socket: SocketOf<S>, message: Message) -> Result<()> {
         let room = self.room_of(&socket)?;
-        let (relay, slow) = {
-            let made = self.made.borrow();
-            (made.settings.relay, Duration::from_millis(made.settings.slow_ms))
-        };
-        if !slow.is_zero() {
-            self.state.sleep(slow).await;
-        }
         if message.as_text().is_some_and(|text| text.starts_with('[')) {
             let at = At { room, socket: Some(socket.clone()) };
             let values = match self.commands(message.parse_json()?, &at).await {
@@ -160,7 +153,7 @@ impl<S: ObjectState> DurableObject<S> for RoomProbe<S> {
         if room.answer_ping(&socket, &message) {
             return self.note_of(&socket, json!({"event": "ping"}));
         }
-        if relay {
+        if self.made.borrow().settings.relay {
             room.broadcast(message).except(&socket).send();
             return Ok(());
         }

@@ -17,8 +17,6 @@ pub struct Settings {
     pub relay: bool,
     /// The most sockets of each room.
     pub max_sockets: Option<usize>,
-    /// How long handlers of messages wait before they do anything, in ms.
-    pub slow_ms: u64,
     /// What is kept.
     pub history: HistorySettings,
     /// The bounds of what waits for slow readers.
