@@ -2,4 +2,13 @@
 //!
 //! | program | what it prints |
 //! |---|---|
-//! | `parked` | user memory of a server per parked WebSocket |
+//! | `fanout` | server CPU per delivery of a broadcast, latency, and the ratios to peers in the same run |
+//! | `stalled` | server memory over time and the others' latency while some clients do not read |
+//! | `parked` | user memory of a server per parked WebSocket, beside peers |
+//!
+//! Each contender is a server process of its own; the clients are in another. The machine is shared with other work, so
+//! rounds are interleaved, medians are printed, and CPU time per delivery and bytes per connection are the figures to
+//! compare: latency and deliveries per second mean something only beside those of the same run.
+
+#[cfg(not(target_arch = "wasm32"))]
+pub mod fanout;

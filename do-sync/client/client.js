@@ -6,7 +6,7 @@
  * It makes one decision for its users: nothing in it is without a bound, and nothing that was handed to a socket is
  * sent again by itself, because only the application knows whether doing it twice does harm.
  *
- * @import { RoomOptions, Sendable, State, Url } from "./client.js"
+ * @import { RoomClient as Declared, RoomOptions, Sendable, State, Url } from "./client.js"
  */
 
 /** Close codes of do-sync. */
@@ -67,7 +67,11 @@ const size = (data) => {
 
 const POSITION = /^([0-9a-z]{1,13})-(\d{1,16})$/;
 
-/** One member's connection to one room. Connects by itself; events are dispatched on it, see the README. */
+/**
+ * One member's connection to one room. Connects by itself; events are dispatched on it, see the README.
+ *
+ * @implements {Declared<any, any, any, any>}
+ */
 export class RoomClient extends EventTarget {
   /** Who is there, the id and what is known of each: kept while connected, as it last was while not.
    * @type {Map<string, any>} */

@@ -206,6 +206,7 @@ impl Shard {
         // Whatever ends this thread, callers must get an answer.
         let _closer = Closer(Arc::clone(&self.queue));
         self.rounds();
+        self.connections.flush_all(); // nothing that was sent is lost by having waited for company
         self.engine.refuse_waiting();
     }
 
@@ -318,7 +319,8 @@ impl Shard {
 
     #[allow(clippy::disallowed_methods)] // as above
     fn park(&self) {
-        let virtual_deadline = [self.engine.next_deadline(), self.delays.next()].into_iter().flatten().min();
+        let deadlines = [self.engine.next_deadline(), self.delays.next(), self.connections.next_flush()];
+        let virtual_deadline = deadlines.into_iter().flatten().min();
         // A sleeping machine or a step of its wall clock makes alarms due earlier than the monotonic time says.
         let wait =
             virtual_deadline.and_then(|until| self.clock.real_wait(until)).map(|wait| wait.min(LOOK_AGAIN));

@@ -4,7 +4,7 @@ use super::{
     connections::ConnLimits,
     decoder::{Decoder, Incoming, Input, ProtocolError},
     frame,
-    outbox::Outbox,
+    outbox::{Joined, Outbox},
 };
 use crate::{
     Close, CloseFrame, Error, Message,
@@ -136,6 +136,10 @@ pub(super) struct Conn {
     throttled: bool,
     /// It is on the table's dirty list.
     pub(super) dirty: bool,
+    /// It is on the list of those that wait for the cork's end.
+    pub(super) waits: bool,
+    /// The cork's last period that it belongs to.
+    pub(super) period: u32,
 }
 
 impl Conn {
@@ -154,6 +158,8 @@ impl Conn {
             paused: false,
             throttled: false,
             dirty: false,
+            waits: false,
+            period: 0,
         }
     }
 
@@ -186,6 +192,16 @@ impl Conn {
         !self.close_queued && self.phase != Phase::Finishing && self.write_side == WriteSide::Open
     }
 
+    /// Whether what is queued must leave with the next flush although many messages could share one write: an end or
+    /// a pong is among it, it is as much as one write takes, or it is half of what may wait.
+    pub(super) fn is_urgent(&self, limits: ConnLimits) -> bool {
+        self.close_queued
+            || self.phase != Phase::Open
+            || self.unflushed
+            || self.outbox.is_worth_a_write()
+            || self.is_behind(limits)
+    }
+
     /// Queues a message's frame. The caller has asked [`is_sendable`](Self::is_sendable).
     pub(super) fn send(&mut self, frame: Bytes) {
         self.outbox.push(frame);
@@ -212,6 +228,7 @@ impl Conn {
     pub(super) fn poll(
         &mut self,
         scratch: &mut [u8],
+        joined: &mut Joined,
         limits: ConnLimits,
         events: &mut Vec<(SocketKey, ConnEvent)>,
     ) -> Fate {
@@ -230,7 +247,7 @@ impl Conn {
                 }
             }
         }
-        self.write(cx);
+        self.write(cx, joined);
         self.throttled = self.is_behind(limits);
         match self.read(cx, scratch, limits.message_bytes, events) {
             // A wake-up of its own means that the runtime only asks for a pause.
@@ -246,9 +263,9 @@ impl Conn {
     }
 
     /// Writes what is queued. Reports nothing: when it fails, the next poll finds out what the peer still sent.
-    pub(super) fn flush(&mut self, limits: ConnLimits) -> Fate {
+    pub(super) fn flush(&mut self, joined: &mut Joined, limits: ConnLimits) -> Fate {
         let waker = Waker::from(self.waker());
-        self.write(&mut Context::from_waker(&waker));
+        self.write(&mut Context::from_waker(&waker), joined);
         if self.throttled && !self.is_behind(limits) {
             waker.wake_by_ref(); // to read on: what was written here wakes nobody
         }
@@ -278,8 +295,8 @@ impl Conn {
         Fate::Drop
     }
 
-    fn write(&mut self, cx: &mut Context<'_>) {
-        if let Poll::Ready(Err(error)) = self.poll_write(cx) {
+    fn write(&mut self, cx: &mut Context<'_>, joined: &mut Joined) {
+        if let Poll::Ready(Err(error)) = self.poll_write(cx, joined) {
             tracing::debug!(conn = ?self.waker.conn, %error, "writing failed");
             self.write_side = WriteSide::Failed;
             self.unflushed = false;
@@ -287,14 +304,14 @@ impl Conn {
         }
     }
 
-    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_write(&mut self, cx: &mut Context<'_>, joined: &mut Joined) -> Poll<io::Result<()>> {
         let Stream::Open(io) = &mut self.stream else { return Poll::Ready(Ok(())) };
         if self.write_side != WriteSide::Open {
             return Poll::Ready(Ok(()));
         }
         if !self.outbox.is_empty() {
             self.unflushed = true;
-            ready!(self.outbox.poll_write(io, cx))?;
+            ready!(self.outbox.poll_write(io, cx, joined))?;
         }
         if self.unflushed {
             ready!(Pin::new(&mut *io).poll_flush(cx))?;

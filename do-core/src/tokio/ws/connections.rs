@@ -2,7 +2,9 @@
 
 use super::{
     connection::{Conn, ConnEvent, ConnWaker, Fate},
+    cork::{Cork, FEW},
     frame::FrameCache,
+    outbox::Joined,
 };
 use crate::{
     CloseFrame, Message,
@@ -14,6 +16,7 @@ use std::{
     cell::{Cell, RefCell},
     sync::Arc,
     task::Wake,
+    time::Duration,
 };
 
 /// Length of the read buffer that all connections share.
@@ -46,21 +49,28 @@ pub(crate) struct Connections {
     table: RefCell<Table>,
     /// Connections with something to write that no waker will remind us of.
     dirty: RefCell<Vec<ConnId>>,
+    /// Connections with something to write whose turn comes when the cork ends.
+    waiting: RefCell<Vec<ConnId>>,
+    cork: Cork,
     cache: RefCell<FrameCache>,
     scratch: Cell<Vec<u8>>,
+    joined: Cell<Joined>,
 }
 
 impl Connections {
     /// An empty table. `wake` may be called from any thread, also while a method of the table runs; it must
     /// only take a note. It is called at most once for each connection until that is polled.
-    pub(crate) fn new(limits: ConnLimits, wake: Arc<dyn Fn(ConnId) + Send + Sync>) -> Self {
+    pub(crate) fn new(limits: ConnLimits, cork: Cork, wake: Arc<dyn Fn(ConnId) + Send + Sync>) -> Self {
         Self {
             limits,
             wake,
             table: RefCell::default(),
             dirty: RefCell::default(),
+            waiting: RefCell::default(),
+            cork,
             cache: RefCell::default(),
             scratch: Cell::default(),
+            joined: Cell::default(),
         }
     }
 
@@ -82,8 +92,10 @@ impl Connections {
         let Some(mut conn) = self.table.borrow_mut().take(id) else { return };
         let mut scratch = self.scratch.take();
         scratch.resize(SCRATCH_BYTES, 0);
-        let fate = conn.poll(&mut scratch, self.limits, events);
-        self.scratch.set(scratch);
+        let mut joined = self.joined.take();
+        let fate = conn.poll(&mut scratch, &mut joined, self.limits, events);
+        joined.clear();
+        (self.joined.set(joined), self.scratch.set(scratch));
         // Pongs and the end after an error leave with the answers of the engine.
         if conn.has_output() {
             self.mark_dirty(id, &mut conn);
@@ -92,21 +104,65 @@ impl Connections {
     }
 
     /// Writes what was queued since the last flush, to each connection as much as it takes. What does not leave
-    /// now leaves when the connection's waker says so.
+    /// now leaves when the connection's waker says so; or, when the connection is corked, with the first flush after
+    /// [`next_flush`](Self::next_flush).
     pub(crate) fn flush(&self) {
         self.cache.borrow_mut().clear();
-        let mut dirty = self.dirty.take();
-        for id in dirty.drain(..) {
-            let Some(mut conn) = self.table.borrow_mut().take(id) else { continue };
-            conn.dirty = false;
-            let fate = conn.flush(self.limits);
-            self.put_back(id, conn, fate);
+        if self.cork.ends() {
+            self.release();
         }
+        let mut dirty = self.dirty.take();
+        let begun = (dirty.len() >= FEW).then(|| self.cork.now());
+        let mut joined = self.joined.take();
+        for id in &dirty {
+            self.flush_one(*id, &mut joined);
+        }
+        joined.clear();
+        self.joined.set(joined);
+        if let Some(period) = begun.and_then(|begun| self.cork.flushed(dirty.len(), begun)) {
+            for id in &dirty {
+                self.with(*id, |conn| conn.period = period);
+            }
+        }
+        dirty.clear();
         // Keep the allocation for the next flush, unless somebody queued meanwhile.
         let mut list = self.dirty.borrow_mut();
         if list.is_empty() {
             *list = dirty;
         }
+    }
+
+    /// [`flush`](Self::flush) for those too that are corked.
+    pub(crate) fn flush_all(&self) {
+        self.cork.end();
+        self.release();
+        self.flush();
+    }
+
+    /// When corked connections have to be flushed, as the cork's clock counts; `None` when there is none.
+    pub(crate) fn next_flush(&self) -> Option<Duration> {
+        (!self.waiting.borrow().is_empty()).then(|| self.cork.until())
+    }
+
+    /// Whoever waited for the cork's end leaves with the next flush.
+    fn release(&self) {
+        let mut waiting = self.waiting.take();
+        for id in waiting.drain(..) {
+            self.with(id, |conn| {
+                conn.waits = false;
+                if conn.has_output() {
+                    self.mark_dirty(id, conn);
+                }
+            });
+        }
+        *self.waiting.borrow_mut() = waiting; // its allocation
+    }
+
+    fn flush_one(&self, id: ConnId, joined: &mut Joined) {
+        let Some(mut conn) = self.table.borrow_mut().take(id) else { return };
+        conn.dirty = false;
+        let fate = conn.flush(joined, self.limits);
+        self.put_back(id, conn, fate);
     }
 
     /// How many connections there are, those included that are upgrading or ending.
@@ -148,9 +204,17 @@ impl Connections {
     }
 
     fn mark_dirty(&self, id: ConnId, conn: &mut Conn) {
-        if !std::mem::replace(&mut conn.dirty, true) {
-            self.dirty.borrow_mut().push(id);
+        if conn.dirty {
+            return;
         }
+        if self.cork.holds(conn.period) && !conn.is_urgent(self.limits) {
+            if !std::mem::replace(&mut conn.waits, true) {
+                self.waiting.borrow_mut().push(id);
+            }
+            return;
+        }
+        conn.dirty = true;
+        self.dirty.borrow_mut().push(id);
     }
 
     fn put_back(&self, id: ConnId, conn: Box<Conn>, fate: Fate) {
@@ -167,10 +231,19 @@ impl Connections {
 }
 
 impl Transport for Connections {
-    /// The frames themselves count with about 32 bytes each. True for a stale id.
+    /// The frames themselves count with about 32 bytes each. True for a stale id. What waits for the cork's end is
+    /// written before a message is refused.
     fn fits(&self, conn: ConnId, bytes: usize, gated: usize, gated_bytes: usize) -> bool {
         let bound = self.limits.outbox_bytes;
-        self.with(conn, |conn| conn.outbox().fits(bytes, gated, gated_bytes, bound)).unwrap_or(true)
+        let fits = |conn: &mut Conn| (conn.outbox().fits(bytes, gated, gated_bytes, bound), conn.waits);
+        match self.with(conn, fits) {
+            Some((false, true)) => {
+                self.flush_one(conn, &mut Joined::default());
+                self.with(conn, fits).is_none_or(|(fits, _)| fits)
+            }
+            Some((fits, _)) => fits,
+            None => true,
+        }
     }
 
     /// After a Close, after `finish` or on a broken connection it does nothing.
@@ -209,7 +282,7 @@ impl Transport for Connections {
     fn abort(&self, conn: ConnId) {
         let dropped = self.table.borrow_mut().remove(conn);
         if let Some(mut conn) = dropped {
-            conn.flush(self.limits);
+            conn.flush(&mut Joined::default(), self.limits);
         }
     }
 

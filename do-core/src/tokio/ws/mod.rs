@@ -6,6 +6,7 @@
 
 mod connection;
 mod connections;
+mod cork;
 pub(super) mod decoder;
 mod frame;
 mod handshake;
@@ -17,6 +18,7 @@ use decoder::ProtocolError;
 
 pub(crate) use connection::ConnEvent;
 pub(crate) use connections::{ConnLimits, Connections};
+pub(crate) use cork::Cork;
 pub(crate) use handshake::response;
 
 /// What a Close frame with this payload says; or, when it must not be sent, how that is told to both sides.
