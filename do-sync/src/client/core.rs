@@ -86,6 +86,8 @@ struct Session {
     last: u64,
     /// Up to here the application has them from an earlier connection.
     known: u64,
+    /// It brings a part of what was missed, and is no place to say anything: the room closes it.
+    is_part: bool,
 }
 
 #[derive(Debug)]
@@ -143,7 +145,7 @@ impl Core {
 
     /// Whether messages of the application may be written now.
     pub(super) fn may_write(&self) -> bool {
-        matches!(self.state, State::Open(_))
+        matches!(self.state, State::Open(Session { is_part: false, .. }))
     }
 
     /// Whether the connection closes as soon as all is written.
@@ -266,7 +268,9 @@ impl Core {
         match &mut self.state {
             // It has its own end, which is the application's now.
             State::Closing { until, cause, .. } => (*until, *cause) = (by.min(*until), Cause::Asked),
-            State::Greeting { .. } => self.close(now, CLOSE_NORMAL, Cause::Asked),
+            State::Greeting { .. } | State::Open(Session { is_part: true, .. }) => {
+                self.close(now, CLOSE_NORMAL, Cause::Asked);
+            }
             State::Waiting { .. } | State::Connecting { .. } => {
                 self.commands.push_back(Command::Abort);
                 self.end(now, Cause::Asked, None);
@@ -336,6 +340,7 @@ impl Core {
                 // Whoever sends before the hello sends something of its own.
                 Frame::Raw(message) => self.emit(Event::Raw(message)),
                 Frame::Ephemeral(data) => self.emit(Event::Ephemeral(data)),
+                Frame::Unknown => {}
                 Frame::Sequenced { .. } => self.close(now, codes::RESYNC, Cause::Hole),
             },
             State::Open(session) => {
@@ -350,6 +355,7 @@ impl Core {
                     Frame::Sequenced { seq, at, what } => self.sequenced(now, seq, at, what),
                     Frame::Ephemeral(data) => self.emit(Event::Ephemeral(data)),
                     Frame::Raw(message) => self.emit(Event::Raw(message)),
+                    Frame::Unknown => {}
                     Frame::Hello(_) | Frame::Broken(_) => {
                         self.close(now, CLOSE_PROTOCOL, Cause::Protocol("a second hello".to_owned()));
                     }
@@ -386,7 +392,7 @@ impl Core {
             self.position = Some(at);
         }
         self.unopened = 0;
-        self.progress = gap.is_some();
+        self.progress = resumed.is_none();
         self.state = State::Open(Session {
             opened: now,
             heard: now,
@@ -398,6 +404,7 @@ impl Core {
             epoch: at.epoch,
             last: at.seq,
             known: resumed.map_or(0, Position::seq),
+            is_part: hello.more,
         });
         if let Some(bytes) = hello.limits.and_then(|limits| limits.bytes) {
             self.commands.push_back(Command::Longest(bytes));
@@ -407,6 +414,7 @@ impl Core {
             gap,
             at,
             replay: hello.replay,
+            more: hello.more,
             member: hello.member,
             socket: hello.socket,
             members: hello.members,

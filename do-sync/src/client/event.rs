@@ -98,6 +98,10 @@ pub struct Connected {
     pub at: Position,
     /// How many of the messages that follow are old ones.
     pub replay: u64,
+    /// Whether this connection brings only a part of what was missed. The room closes it behind that, and the client
+    /// comes back for the next part at once. Until then it is not in the room, nobody is named here, and what is sent
+    /// waits.
+    pub more: bool,
     /// The id by which this client is a member.
     pub member: Option<String>,
     /// The id of this connection.

@@ -1,5 +1,5 @@
-//! The room's frames as the client reads them: what is not one of them is the application's, and nothing is an error but
-//! a hello that is none.
+//! The room's frames as the client reads them. Nothing is an error but a hello that is none: what a later version of the
+//! protocol adds is passed over.
 
 use super::event::Peer;
 use bytes::Bytes;
@@ -18,6 +18,8 @@ pub(super) enum Frame {
     },
     Ephemeral(Box<RawValue>),
     Raw(Message),
+    /// Of the room, and of no concern to this version.
+    Unknown,
     /// It says hello and cannot be read.
     Broken(String),
 }
@@ -38,6 +40,8 @@ pub(super) struct Hello {
     pub(super) socket: Option<String>,
     #[serde(default)]
     pub(super) replay: u64,
+    #[serde(default)]
+    pub(super) more: bool,
     pub(super) gap: Option<HelloGap>,
     #[serde(default)]
     pub(super) members: Vec<Peer>,
@@ -91,20 +95,28 @@ impl Frame {
                 Ok(hello) => Self::Hello(Box::new(hello)),
                 Err(error) => Self::Broken(error.to_string()),
             }),
-            "ev" => serde_json::from_str(text).ok().map(|Unnumbered { d }| Self::Ephemeral(d)),
-            "msg" | "joined" | "updated" | "left" => {
-                let Numbered { s, at, from, d, member, data } = serde_json::from_str(text).ok()?;
-                let peer = |member| Peer { id: member, data };
-                let what = match kind {
-                    "msg" => Sequenced::Message { from, data: d? },
-                    "joined" => Sequenced::Joined(peer(member?)),
-                    "updated" => Sequenced::Updated(peer(member?)),
-                    _ => Sequenced::Left(member?),
-                };
-                Some(Self::Sequenced { seq: s, at: Timestamp::from_millis(at), what })
+            "ev" => {
+                let read = serde_json::from_str(text).map(|Unnumbered { d }| Self::Ephemeral(d));
+                Some(read.unwrap_or(Self::Unknown))
             }
-            _ => None,
+            // One that cannot be read leaves a hole in the sequence, which is noticed.
+            "msg" | "joined" | "updated" | "left" => {
+                Some(Self::numbered(kind, text).unwrap_or(Self::Unknown))
+            }
+            _ => Some(Self::Unknown),
         }
+    }
+
+    fn numbered(kind: &str, text: &str) -> Option<Self> {
+        let Numbered { s, at, from, d, member, data } = serde_json::from_str(text).ok()?;
+        let peer = |member| Peer { id: member, data };
+        let what = match kind {
+            "msg" => Sequenced::Message { from, data: d? },
+            "joined" => Sequenced::Joined(peer(member?)),
+            "updated" => Sequenced::Updated(peer(member?)),
+            _ => Sequenced::Left(member?),
+        };
+        Some(Self::Sequenced { seq: s, at: Timestamp::from_millis(at), what })
     }
 
     /// 1, the number, the time, the length of the sender's id, the id, and the rest is the payload.
@@ -140,6 +152,7 @@ mod tests {
             Frame::Sequenced { seq, at, what } => format!("{seq} {at} {what:?}"),
             Frame::Ephemeral(data) => format!("ev {data}"),
             Frame::Raw(_) => "raw".to_owned(),
+            Frame::Unknown => "unknown".to_owned(),
             Frame::Broken(_) => "broken".to_owned(),
         };
         assert_eq!(kind(r#"{"t":"hello","at":"a-1","new":[1]}"#), "hello a-1");
@@ -149,16 +162,17 @@ mod tests {
         assert!(kind(message).starts_with(r#"7 5 Message { from: Some("ann")"#), "{}", kind(message));
         assert_eq!(kind(r#"{"t":"left","s":8,"at":5,"member":"bob"}"#), r#"8 5 Left("bob")"#);
         assert!(kind(r#"{"t":"joined","s":8,"at":5,"member":"bob"}"#).starts_with("8 5 Joined"));
-        for raw in [
-            "",
-            "pong",
+        for unknown in [
             r#"{"t":"msg","s":7,"at":5}"#,
             r#"{"t":"joined","s":8,"at":5}"#,
             r#"{"t":"msg","s":-7,"at":5,"d":1}"#,
-            r#"{"t":"other"}"#,
-            r#"{"type":"msg"}"#,
+            r#"{"t":"ev"}"#,
+            r#"{"t":"later","x":1}"#,
             r#"{"t":"msg""#,
         ] {
+            assert_eq!(kind(unknown), "unknown", "{unknown}");
+        }
+        for raw in ["", "pong", "{}", r#"{"type":"msg"}"#, r#"{"t":1}"#, "[1]"] {
             assert_eq!(kind(raw), "raw", "{raw}");
         }
     }

@@ -344,6 +344,26 @@ fn closing_works_in_each_state_and_has_an_end() {
 }
 
 #[test]
+fn what_was_missed_comes_in_parts_and_nothing_is_said_meanwhile() {
+    let mut rules = Rules::new(|_| ());
+    let part = |at: &str| format!(r#"{{"t":"hello","at":"{at}","replay":1,"more":true}}"#);
+    assert_eq!(rules.connect(&part("a-0"))[1], "hello at a-0, resumed: false");
+    assert!(!rules.core.may_write());
+    assert_eq!(rules.receive(&message(1)), ["a-1 1"]);
+    assert_eq!(rules.closed(4_000), ["lost: closed with 4000"]);
+    assert_eq!(rules.core.deadline(), Some(rules.now), "at once");
+    assert_eq!(rules.connect(&part("a-1"))[0], "connect after a-1");
+    rules.closed(4_000);
+    assert_ne!(rules.core.deadline(), Some(rules.now), "that part was empty");
+    rules.connect(&hello("a-1"));
+    assert!(rules.core.may_write());
+    rules.closed(1_006);
+    rules.connect(&part("a-1"));
+    rules.core.close_asked(rules.now);
+    assert_eq!(rules.todo(), ["close 1000"], "what waits is not for such a connection");
+}
+
+#[test]
 fn who_does_not_speak_the_protocol_is_left_for_good() {
     for wrong in [r#"{"t":"hello"}"#, r#"{"t":"hello","at":"?"}"#] {
         let mut rules = Rules::new(|_| ());
