@@ -75,7 +75,9 @@ mod tests {
     fn a_browser_that_has_it_gets_no_body() {
         let tag = ask(&[]).headers()[ETAG].to_str().unwrap().to_owned();
         let leak = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
-        for known in [tag.clone(), format!("W/{tag}"), format!("\"a\", {tag}"), format!("\"a\",W/{tag} ,\"b\"")] {
+        for known in
+            [tag.clone(), format!("W/{tag}"), format!("\"a\", {tag}"), format!("\"a\",W/{tag} ,\"b\"")]
+        {
             let response = ask(&[leak(known)]);
             assert_eq!(response.status(), 304);
             assert_eq!(response.headers()[ETAG], *tag);

@@ -21,9 +21,16 @@ pub(crate) struct Room(Arc<Mutex<Inner>>);
 #[derive(Default)]
 struct Inner {
     log: Vec<Message>,
-    sockets: Vec<(String, UnboundedSender<Message>)>,
+    sockets: Vec<Connection>,
     members: Vec<String>,
     asked: Vec<String>,
+}
+
+struct Connection {
+    number: usize,
+    member: String,
+    /// The connection ends when this is gone.
+    socket: UnboundedSender<Message>,
 }
 
 /// A server of the room.
@@ -50,7 +57,9 @@ impl Room {
 
     /// Puts a value into the log and sends it to all.
     pub(crate) fn publish(&self, from: &str, value: &Value) {
-        self.lock().append(|seq| Message::text(json!({ "t": "msg", "s": seq, "at": 1, "from": from, "d": value }).to_string()));
+        self.lock().append(|seq| {
+            Message::text(json!({ "t": "msg", "s": seq, "at": 1, "from": from, "d": value }).to_string())
+        });
     }
 
     /// Puts bytes into the log and sends them to all.
@@ -76,7 +85,7 @@ impl Room {
 
     /// Ends the connections of a member without a word.
     pub(crate) fn hang_up(&self, member: &str) {
-        self.lock().sockets.retain(|(other, _)| other != member);
+        self.lock().sockets.retain(|other| other.member != member);
     }
 
     /// What was asked with `after`, connection by connection.
@@ -122,7 +131,7 @@ impl Room {
         };
         let (member, after) = (parameter("member").to_owned(), parameter("after").to_owned());
         let (send, mut receive) = unbounded_channel();
-        self.lock().enter(&member, &after, &send);
+        let connection = self.lock().enter(&member, &after, send);
         loop {
             tokio::select! {
                 out = receive.recv() => match out {
@@ -139,7 +148,7 @@ impl Room {
                 },
             }
         }
-        self.lock().leave(&member, &send);
+        self.lock().leave(&member, connection);
     }
 }
 
@@ -147,21 +156,29 @@ impl Inner {
     fn append(&mut self, frame: impl FnOnce(usize) -> Message) {
         let frame = frame(self.log.len() + 1);
         self.log.push(frame.clone());
-        self.sockets.retain(|(_, socket)| socket.send(frame.clone()).is_ok());
+        self.sockets.retain(|other| other.socket.send(frame.clone()).is_ok());
     }
 
-    fn enter(&mut self, member: &str, after: &str, socket: &UnboundedSender<Message>) {
+    fn enter(&mut self, member: &str, after: &str, socket: UnboundedSender<Message>) -> usize {
         self.asked.push(after.to_owned());
         let takes_over = CloseFrame { code: CloseCode::from(4500), reason: "another took over".into() };
-        self.sockets.retain(|(other, socket)| {
-            other != member || { let _ = socket.send(Message::Close(Some(takes_over.clone()))); false }
+        self.sockets.retain(|other| {
+            other.member != member || {
+                let _ = other.socket.send(Message::Close(Some(takes_over.clone())));
+                false
+            }
         });
         if !self.members.iter().any(|other| other == member) {
             self.members.push(member.to_owned());
-            self.append(|seq| Message::text(json!({ "t": "joined", "s": seq, "at": 1, "member": member }).to_string()));
+            self.append(|seq| {
+                Message::text(json!({ "t": "joined", "s": seq, "at": 1, "member": member }).to_string())
+            });
         }
         let now = self.log.len();
-        let known = after.strip_prefix(&format!("{EPOCH}-")).and_then(|seq| seq.parse().ok()).filter(|&seq: &usize| seq <= now);
+        let known = after
+            .strip_prefix(&format!("{EPOCH}-"))
+            .and_then(|seq| seq.parse().ok())
+            .filter(|&seq: &usize| seq <= now);
         let at = known.unwrap_or(0);
         let members: Vec<Value> = self.members.iter().map(|id| json!({ "id": id })).collect();
         let mut hello = json!({
@@ -175,15 +192,20 @@ impl Inner {
         for frame in frames {
             let _ = socket.send(frame);
         }
-        self.sockets.push((member.to_owned(), socket.clone()));
+        let number = self.asked.len();
+        self.sockets.push(Connection { number, member: member.to_owned(), socket });
+        number
     }
 
-    fn leave(&mut self, member: &str, socket: &UnboundedSender<Message>) {
-        let before = self.sockets.len();
-        self.sockets.retain(|(_, other)| !other.same_channel(socket));
-        if self.sockets.len() < before && !self.sockets.iter().any(|(other, _)| other == member) {
+    fn leave(&mut self, member: &str, connection: usize) {
+        self.sockets.retain(|other| other.number != connection);
+        if self.members.iter().any(|other| other == member)
+            && !self.sockets.iter().any(|other| other.member == member)
+        {
             self.members.retain(|other| other != member);
-            self.append(|seq| Message::text(json!({ "t": "left", "s": seq, "at": 1, "member": member }).to_string()));
+            self.append(|seq| {
+                Message::text(json!({ "t": "left", "s": seq, "at": 1, "member": member }).to_string())
+            });
         }
     }
 }
