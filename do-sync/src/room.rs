@@ -1,9 +1,10 @@
-use crate::{Broadcast, BroadcastReport, Refusal, inbound::Watch, settings::Settings};
+use crate::{Broadcast, BroadcastReport, Refusal, inbound::Watch, outbound::Flow, settings::Settings};
 use do_core::{
-    Accept, Alarm, Error, ErrorKind, Message, ObjectState, ReadyState, Request, Response, Socket, SocketOf,
-    SocketRegistry, Tag, tag,
+    Accept, Alarm, AutoResponse, Error, ErrorKind, Message, ObjectState, ReadyState, Request, Response,
+    Socket, SocketOf, SocketRegistry, Tag, tag,
 };
-use std::{fmt, rc::Rc};
+use serde::Serialize;
+use std::{cell::RefCell, fmt, rc::Rc};
 
 /// Some of an object's sockets, seen as one room.
 ///
@@ -21,7 +22,9 @@ pub(crate) struct Inner<S: ObjectState> {
     pub(crate) alarm: Option<Alarm<S>>,
     pub(crate) log: crate::log::Memory,
     pub(crate) members: crate::member::Memory,
+    pub(crate) flow: Flow<S>,
     pub(crate) watch: Watch<S>,
+    pub(crate) pings: RefCell<Option<AutoResponse>>,
 }
 
 impl<S: ObjectState> Room<S> {
@@ -42,9 +45,17 @@ impl<S: ObjectState> Room<S> {
     }
 
     fn make(state: S, tag: Option<Tag>, settings: Settings, alarm: Option<Alarm<S>>) -> Self {
-        let memory = (crate::log::Memory::default(), crate::member::Memory::default(), Watch::default());
-        let (log, members, watch) = memory;
-        Self(Rc::new(Inner { state, tag, settings, alarm, log, members, watch }))
+        Self(Rc::new(Inner {
+            state,
+            tag,
+            settings,
+            alarm,
+            log: crate::log::Memory::default(),
+            members: crate::member::Memory::default(),
+            flow: Flow::default(),
+            watch: Watch::default(),
+            pings: RefCell::default(),
+        }))
     }
 
     /// The same room with other settings, and with a memory of its own.
@@ -136,21 +147,26 @@ impl<S: ObjectState> Room<S> {
     /// The open sockets of the room that have any of the tags; all if there are no tags.
     pub(crate) fn open(&self, tags: &[Tag]) -> Vec<SocketOf<S>> {
         let sockets = self.0.state.sockets();
-        // The most selective list that the host has. Several tags are not united list by list: that would take
-        // a comparison of each with each to find those who are on two lists.
         let mut found = match (&self.0.tag, tags) {
+            (Some(room), []) => sockets.tagged(room),
+            (None, []) => sockets.all(),
             (_, [only]) => sockets.tagged(only),
-            (Some(room), _) => sockets.tagged(room),
-            (None, _) => sockets.all(),
+            // The lists of the host, united: the room may have many more sockets than they.
+            (_, several) => {
+                let mut union: Vec<_> = several
+                    .iter()
+                    .flat_map(|tag| sockets.tagged(tag))
+                    .map(|socket| (socket.number(), socket))
+                    .collect();
+                union.sort_unstable_by_key(|(number, _)| *number);
+                union.dedup_by_key(|(number, _)| *number);
+                union.into_iter().map(|(_, socket)| socket).collect()
+            }
         };
-        found.retain(|socket| socket.ready_state() == ReadyState::Open);
-        if !tags.is_empty() {
-            found.retain(|socket| {
-                let has = socket.tags();
-                self.0.tag.as_ref().is_none_or(|room| has.contains(room))
-                    && tags.iter().any(|t| has.contains(t))
-            });
-        }
+        let foreign = self.0.tag.as_ref().filter(|_| !tags.is_empty());
+        found.retain(|socket| {
+            socket.ready_state() == ReadyState::Open && foreign.is_none_or(|room| socket.has_tag(room))
+        });
         found
     }
 
@@ -171,11 +187,19 @@ impl<S: ObjectState> Room<S> {
     /// # use do_sync::Room;
     /// # fn example<S: ObjectState>(room: &Room<S>, sender: &SocketOf<S>) {
     /// let report = room.broadcast("saved").to(tag!("editors")).except(sender).send();
-    /// assert_eq!(report.matched, report.queued + report.dropped);
+    /// assert_eq!(report.matched, report.queued + report.dropped + report.coalesced + report.disconnected);
     /// # }
     /// ```
     pub fn broadcast(&self, message: impl Into<Message>) -> Broadcast<'_, S> {
         Broadcast::new(self, message.into())
+    }
+
+    /// [`broadcast`](Self::broadcast) of a value as JSON text, which is written once.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`](do_core::ErrorKind::Invalid) when it cannot be written as JSON.
+    pub fn broadcast_json<T: Serialize + ?Sized>(&self, value: &T) -> Result<Broadcast<'_, S>, Error> {
+        Ok(self.broadcast(Message::json(value)?))
     }
 
     /// Sends to everyone in the room.
@@ -216,7 +240,7 @@ mod tests {
         let (a, b, c) = (join(&room, &[]), join(&room, &[]), join(&room, &[]));
         let foreign = join(&Room::tagged(&state, tag!("other")), &[]);
         let report = room.broadcast("hi").except(&b).send();
-        assert_eq!(report, BroadcastReport { matched: 2, queued: 2, dropped: 0 });
+        assert_eq!(report, BroadcastReport { matched: 2, queued: 2, ..Default::default() });
         assert_eq!([&a, &b, &c, &foreign].map(|s| s.sent().len()), [1, 0, 1, 0]);
         assert_eq!(Room::all(&state).send_all("all").queued, 4);
     }
@@ -253,7 +277,10 @@ mod tests {
         let room = Room::new(&state);
         let (a, full, c) = (join(&room, &[]), join(&room, &[]), join(&room, &[]));
         full.fail_sends();
-        assert_eq!(room.send_all("hi"), BroadcastReport { matched: 3, queued: 2, dropped: 1 });
+        assert_eq!(
+            room.send_all("hi"),
+            BroadcastReport { matched: 3, queued: 2, disconnected: 1, ..Default::default() }
+        );
         assert_eq!([&a, &full, &c].map(|s| s.sent().len()), [1, 0, 1]);
     }
 

@@ -255,3 +255,68 @@ impl<S: ObjectState> fmt::Debug for Counter<S> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use super::*;
+    use do_core::{kit::Kit, prelude::*, tokio::HostState};
+
+    /// Answers with the rows that each call read and wrote.
+    struct Costs(HostState);
+
+    impl DurableObject<HostState> for Costs {
+        fn new(state: HostState) -> Result<Self> {
+            Ok(Self(state))
+        }
+
+        async fn fetch(&self, _: Request) -> Result<Response> {
+            let counter = Counter::new(&self.0);
+            counter.add("n", 1)?; // makes the table
+            let keyed = |key: &str| RequestKey::new(key).map(|key| counter.keyed(key));
+            keyed("first")?.add("n", 1)?;
+            let mut costs = Vec::new();
+            let mut cost = |call: &dyn Fn() -> Result<(), Error>| {
+                let before = (counter.tables.counts(), counter.once.counts());
+                call()?;
+                let (of, once) = (counter.tables.counts(), counter.once.counts());
+                let (read, written) = (of.0 - before.0.0, of.1 - before.0.1);
+                costs.push((read, written, once.0 - before.1.0, once.1 - before.1.1));
+                Ok::<(), Error>(())
+            };
+            cost(&|| counter.get("n").map(drop))?;
+            cost(&|| counter.add("n", 1).map(drop))?;
+            cost(&|| counter.set("n", 1).map(drop))?;
+            cost(&|| counter.compare_and_set("n", 1, 2).map(drop))?;
+            cost(&|| counter.compare_and_set("n", 1, 2).map(drop))?;
+            cost(&|| keyed("k")?.add("n", 1).map(drop))?;
+            cost(&|| keyed("k")?.add("n", 1).map(drop))?;
+            cost(&|| counter.reset("n").map(drop))?;
+            Ok(reply::json(&costs)?)
+        }
+    }
+
+    #[test]
+    fn a_write_reads_at_most_two_rows_and_writes_one_and_a_key_one_more_of_each() {
+        let kit = Kit::builder().object::<Costs>("COSTS").start().unwrap();
+        kit.run(async {
+            let costs = kit.namespace("COSTS").unwrap().named("c").unwrap();
+            let costs = costs.fetch(Request::default()).await.unwrap().into_body();
+            let costs: Vec<(u64, u64, u64, u64)> = costs.json(1_000).await.unwrap();
+            let most = [
+                (1, 0, 0, 0),
+                (2, 1, 0, 0),
+                (2, 1, 0, 0),
+                (2, 1, 0, 0),
+                (2, 0, 0, 0),
+                (2, 1, 1, 1),
+                (0, 0, 1, 0),
+                (2, 1, 0, 0),
+            ];
+            for (cost, most) in costs.iter().zip(most) {
+                assert!(cost.0 <= most.0 && cost.2 <= most.2, "{costs:?}");
+                assert_eq!((cost.1, cost.3), (most.1, most.3), "{costs:?}");
+            }
+            println!("{costs:?}");
+        });
+    }
+}

@@ -4,13 +4,10 @@ use super::{
     mark::{Attached, foreign, raw},
     roster::close,
 };
-use crate::{Position, Room};
+use crate::{Position, Room, codes};
 use do_core::{CloseCode, CloseFrame, Error, ObjectState, Socket, SocketOf};
 use serde::Serialize;
 use serde_json::value::RawValue;
-
-/// The member was told to go, and not to come back.
-const KICKED: u16 = 4_501;
 
 impl<S: ObjectState> Room<S> {
     /// To be called in `websocket_close` and in `websocket_error`: whoever has no other open socket has left, or is waited
@@ -51,7 +48,7 @@ impl<S: ObjectState> Room<S> {
         // The sockets are still open: they hear of it themselves, before their close.
         roster.change(None, |changes| roster.end(member, changes))?;
         for socket in &sockets {
-            close(socket, KICKED, reason);
+            close(socket, codes::KICKED, reason);
         }
         roster.arm().await?;
         Ok(sockets.len())

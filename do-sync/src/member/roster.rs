@@ -10,7 +10,7 @@ use super::{
     store::{Row, Store},
 };
 use crate::{
-    Room,
+    Room, codes,
     log::{Entry, Logged},
     outbound::{Kind, Outgoing},
 };
@@ -20,9 +20,6 @@ use do_core::{
 };
 use serde_json::value::RawValue;
 use std::{collections::BTreeMap, fmt, time::Duration};
-
-/// Another connection of the member took over.
-const REPLACED: u16 = 4_500;
 
 /// The members of one room.
 pub(crate) struct Roster<'a, S: ObjectState> {
@@ -50,10 +47,40 @@ pub(super) struct Changes {
     /// Everybody was looked at.
     whole: bool,
     rows: Vec<(String, Option<Row>)>,
-    pub(super) logged: Vec<(String, Logged)>,
+    news: Vec<News>,
+    logged: Vec<(String, Logged)>,
+}
+
+/// What is to be logged of a member.
+#[derive(Debug)]
+struct News {
+    member: String,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Joined(Option<Box<RawValue>>),
+    Updated(Box<RawValue>),
+    Left,
+}
+
+impl News {
+    fn entry(&self) -> Entry<'_> {
+        let member = self.member.as_str();
+        match &self.what {
+            What::Joined(data) => Entry::Joined { member, data: data.as_deref() },
+            What::Updated(data) => Entry::Updated { member, data },
+            What::Left => Entry::Left { member },
+        }
+    }
 }
 
 impl Changes {
+    fn tell(&mut self, member: &str, what: What) {
+        self.news.push(News { member: member.to_owned(), what });
+    }
+
     /// What was logged last of a member.
     pub(super) fn of(&self, member: &str) -> Option<&Logged> {
         self.logged.iter().rev().find(|(id, _)| id == member).map(|(_, logged)| logged)
@@ -174,7 +201,7 @@ impl<'a, S: ObjectState> Roster<'a, S> {
     /// Faults of the storage. The socket is closed then, and nothing was logged of it.
     pub(crate) fn entered(&self, admission: &Admission<S>, socket: &SocketOf<S>) -> Result<(), Error> {
         for old in &admission.replaced {
-            close(old, REPLACED, "another connection took over");
+            close(old, codes::REPLACED, "another connection took over");
         }
         let id = admission.member.as_str();
         let data = admission.data.as_deref();
@@ -202,7 +229,6 @@ impl<'a, S: ObjectState> Roster<'a, S> {
     /// Faults of the storage.
     pub(crate) fn on_alarm(&self) -> Result<Option<Timestamp>, Error> {
         self.change(None, |_| Ok(()))?;
-        self.memory().unarmed().set(false);
         Ok(self.memory().next())
     }
 
@@ -275,7 +301,12 @@ impl<'a, S: ObjectState> Roster<'a, S> {
         let memory = self.memory();
         let written = self.store().together(|| {
             self.catch_up(&mut changes)?;
-            body(&mut changes)
+            body(&mut changes)?;
+            // Last, because numbers that are given and taken back are an epoch of the log.
+            for news in changes.news.drain(..) {
+                changes.logged.push((news.member.clone(), self.room.log().append(news.entry())?));
+            }
+            Ok(())
         });
         // What was to be written, and could not be, is found out again by the next.
         written.inspect_err(|_| memory.forget())?;
@@ -338,13 +369,13 @@ impl<'a, S: ObjectState> Roster<'a, S> {
                 let latest =
                     open.iter().filter_map(|socket| self.room.mark_of(socket)).max_by_key(|a| a.mark.t);
                 let data = latest.and_then(|attached| attached.mark.d);
-                self.log(&id, Entry::Joined { member: &id, data: data.as_deref() }, changes)?;
+                changes.tell(&id, What::Joined(data.clone()));
                 row = Some(Row { data, gone: None });
             }
             Step::Return => row = row.map(|row| Row { gone: None, ..row }),
             Step::Await(until) => row = row.map(|row| Row { gone: Some(until), ..row }),
             Step::Leave => {
-                self.log(&id, Entry::Left { member: &id }, changes)?;
+                changes.tell(&id, What::Left);
                 row = None;
             }
         }
@@ -362,7 +393,7 @@ impl<'a, S: ObjectState> Roster<'a, S> {
         if self.store().row(id)?.is_none() {
             return Ok(());
         }
-        self.log(id, Entry::Left { member: id }, changes)?;
+        changes.tell(id, What::Left);
         self.store().delete(id)?;
         changes.rows.push((id.to_owned(), None));
         Ok(())
@@ -374,16 +405,10 @@ impl<'a, S: ObjectState> Roster<'a, S> {
         if row.data.as_deref().is_some_and(|old| old.get() == data.get()) {
             return Ok(());
         }
-        self.log(id, Entry::Updated { member: id, data }, changes)?;
+        changes.tell(id, What::Updated(data.to_owned()));
         let row = Row { data: Some(data.to_owned()), ..row };
         self.store().put(id, &row)?;
         changes.rows.push((id.to_owned(), Some(row)));
-        Ok(())
-    }
-
-    fn log(&self, id: &str, entry: Entry<'_>, changes: &mut Changes) -> Result<(), Error> {
-        let logged = self.room.log().append(entry)?;
-        changes.logged.push((id.to_owned(), logged));
         Ok(())
     }
 }

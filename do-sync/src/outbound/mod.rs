@@ -1,11 +1,19 @@
 //! What waits for a peer that reads slowly: bounded for each socket, with a policy for when it is full.
 
+mod flow;
+mod outlet;
+mod queue;
 mod settings;
+mod stats;
+#[cfg(test)]
+mod tests;
 
+pub(crate) use flow::Flow;
 pub use settings::{OnFull, Outbound};
+pub use stats::OutboundStats;
 
-use crate::Room;
-use do_core::{Message, ObjectState, Socket, SocketOf};
+use crate::{BroadcastReport, Room};
+use do_core::{Message, ObjectState, SocketOf};
 
 /// A message for one socket.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +29,8 @@ pub(crate) struct Outgoing<'a> {
 pub(crate) enum Kind {
     /// One of a sequence: all or none of those that follow. When it does not fit the socket closes with 1013.
     Sequenced,
+    /// What a newcomer is told first, and shown of the history: bounded elsewhere, never left out.
+    Replay,
     /// By the room's policy.
     Plain,
 }
@@ -28,9 +38,11 @@ pub(crate) enum Kind {
 /// What became of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delivered {
+    /// The host has it, or it waits.
     Queued,
-    /// Queued in place of an earlier one with the same key.
+    /// It waits in place of an earlier one with the same key.
     Coalesced,
+    /// Left out by the policy, or the socket is closed.
     Dropped,
     /// The socket was closed because it is too slow.
     Disconnected,
@@ -43,15 +55,42 @@ impl<S: ObjectState> Room<S> {
         self.with(|settings| settings.outbound = outbound)
     }
 
+    /// Sends a message to one socket of the room, in order with what the room sends to it. What is sent by
+    /// [`Socket::send`](do_core::Socket::send) instead knows no bounds but the host's, and overtakes what waits here.
+    #[allow(clippy::must_use_candidate)] // the report is for those who want it
+    pub fn send_to(&self, socket: &SocketOf<S>, message: impl Into<Message>) -> BroadcastReport {
+        let outgoing = Outgoing { message: &message.into(), key: None, kind: Kind::Plain };
+        let mut report = BroadcastReport::default();
+        report.count(self.deliver(socket, outgoing));
+        report
+    }
+
+    /// What waits in the room for slow readers, and what became of others since this instance began.
+    pub fn outbound_stats(&self) -> OutboundStats {
+        self.inner().flow.stats()
+    }
+
     /// Every message of the room leaves through here.
-    #[allow(clippy::unused_self)]
     pub(crate) fn deliver(&self, socket: &SocketOf<S>, outgoing: Outgoing<'_>) -> Delivered {
-        match socket.send(outgoing.message) {
-            Ok(()) => Delivered::Queued,
-            Err(error) => {
-                tracing::debug!(%error, "a socket did not take a message");
-                Delivered::Dropped
-            }
-        }
+        self.inner().flow.deliver(self, socket, outgoing)
+    }
+
+    /// The bytes that a client may be sent before it acknowledges any; `None` when it need not, because the host tells
+    /// what waits. For sockets that speak the protocol, before anything is delivered to them.
+    #[allow(dead_code)]
+    pub(crate) fn credit(&self, socket: &SocketOf<S>) -> Option<u64> {
+        self.inner().flow.credit(socket, &self.inner().settings.outbound)
+    }
+
+    /// A client has read so many bytes more.
+    #[allow(dead_code)]
+    pub(crate) fn acknowledged(&self, socket: &SocketOf<S>, bytes: u64) {
+        self.inner().flow.acknowledged(socket, bytes, &self.inner().settings.outbound);
+    }
+
+    /// A socket has closed: what waits for it is let go. Those who do not say so are found out later.
+    #[allow(dead_code)]
+    pub(crate) fn forget_outbound(&self, socket: &SocketOf<S>) {
+        self.inner().flow.forget(socket);
     }
 }

@@ -26,8 +26,8 @@ impl<S: ObjectState> RoomProbe<S> {
     pub(crate) async fn command(&self, command: Command, at: &At<S>) -> Result<Value, Failure> {
         Ok(match command {
             Command::Configure(settings) => self.configure(&settings)?,
-            Command::Log => self.log.lines(&self.state)?,
-            Command::Boots => self.log.boots(&self.state)?,
+            Command::Log => self.log.lines()?,
+            Command::Boots => self.log.boots()?,
             Command::Now => json!(self.state.now()),
             Command::Room(command) => self.room_command(command, at)?,
         })

@@ -1,6 +1,6 @@
 use crate::{Settings, log::Log, query::Query};
 use do_core::{Tag, prelude::*, tag, testing::Thrown};
-use do_sync::{Refusal, Room};
+use do_sync::Room;
 use serde_json::{Value, json};
 use std::{cell::RefCell, fmt};
 
@@ -21,7 +21,7 @@ const MOST: usize = 1 << 20;
 /// offers for them, and notes it.
 pub struct RoomProbe<S: ObjectState> {
     pub(crate) state: S,
-    pub(crate) log: Log,
+    pub(crate) log: Log<S>,
     made: RefCell<Made<S>>,
 }
 
@@ -80,7 +80,7 @@ impl<S: ObjectState> RoomProbe<S> {
 
     fn note_of(&self, socket: &SocketOf<S>, mut line: Value) -> Result<()> {
         line["tags"] = tags_of(socket);
-        Ok(self.log.note(&self.state, line)?)
+        Ok(self.log.note(line)?)
     }
 }
 
@@ -114,15 +114,15 @@ impl<S: ObjectState> DurableObject<S> for RoomProbe<S> {
                 let commands = request.into_body().json(MOST).await?;
                 Ok(reply::json(&self.commands(commands, &At { room, socket: None }).await?)?)
             }
-            (false, false) => match Refusal::of(&request) {
-                Some(refusal) => Ok(refusal.response(reply::text(refusal.to_string()))),
+            (false, false) => match room.refusal(&request) {
+                Some(refusal) => Ok(refusal.reply()),
                 None => Ok(room.join(&request, query.accept()?)?.0),
             },
         }
     }
 
     async fn alarm(&self, _: AlarmInfo) -> Result<()> {
-        Ok(self.log.note(&self.state, json!({"event": "alarm"}))?)
+        Ok(self.log.note(json!({"event": "alarm"}))?)
     }
 
     async fn websocket_message(&self, socket: SocketOf<S>, message: Message) -> Result<()> {

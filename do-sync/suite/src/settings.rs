@@ -14,6 +14,8 @@ pub struct Settings {
     pub auto_ping: Option<(String, String)>,
     /// Messages that are no commands go to everyone else in the room of their sender, as they are.
     pub relay: bool,
+    /// The most sockets of each room.
+    pub max_sockets: Option<usize>,
     /// How long handlers of messages wait before they do anything, in ms.
     pub slow_ms: u64,
 }
@@ -21,7 +23,10 @@ pub struct Settings {
 impl Settings {
     /// What each room of the object is told when it is made: a line for each feature.
     pub(crate) fn apply<S: ObjectState>(&self, room: Room<S>) -> Room<S> {
-        room
+        match self.max_sockets {
+            Some(most) => room.max_sockets(most),
+            None => room,
+        }
     }
 
     /// Keeps them for the instances to come.

@@ -16,4 +16,8 @@ pub(crate) fn all<D: Driver>() -> Vec<Case<D>> {
 }
 
 /// Where hosts are meant to differ: what cases name in `differs` and `shows`.
-pub(crate) const DIFFERENCES: &[Difference] = &[];
+pub(crate) const DIFFERENCES: &[Difference] =
+    &[Difference::new("upgrade-header", "what a refusal says of the protocol", &["r1"])
+        .in_workerd("Takes the header `upgrade` out of a 426: it is its own business, hop by hop.")
+        .on_tokio("The client gets it.")
+        .in_kit("As tokio.")];
