@@ -12,18 +12,17 @@ use tokio_tungstenite::tungstenite::{Message, handshake::server};
 
 const PAGE: &str = include_str!("page.html");
 const PAGE_JS: &str = include_str!("page.js");
-const EPOCH: &str = "k3x";
-
 /// What a room keeps on disk: it outlives the server.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Room(Arc<Mutex<Inner>>);
 
-#[derive(Default)]
 struct Inner {
+    epoch: &'static str,
     log: Vec<Message>,
     sockets: Vec<Connection>,
     members: Vec<String>,
-    asked: Vec<String>,
+    /// How many connections there were.
+    numbers: usize,
 }
 
 struct Connection {
@@ -39,7 +38,17 @@ pub(crate) struct Server {
     task: JoinHandle<()>,
 }
 
+impl Default for Room {
+    fn default() -> Self {
+        Self::of_epoch("k3x")
+    }
+}
+
 impl Room {
+    pub(crate) fn of_epoch(epoch: &'static str) -> Self {
+        Self(Arc::new(Mutex::new(Inner { epoch, log: vec![], sockets: vec![], members: vec![], numbers: 0 })))
+    }
+
     /// Serves it, at this address or, with port 0, at any.
     pub(crate) async fn serve(&self, listen: &str) -> std::io::Result<Server> {
         let listener = TcpListener::bind(listen).await?;
@@ -86,11 +95,6 @@ impl Room {
     /// Ends the connections of a member without a word.
     pub(crate) fn hang_up(&self, member: &str) {
         self.lock().sockets.retain(|other| other.member != member);
-    }
-
-    /// What was asked with `after`, connection by connection.
-    pub(crate) fn asked(&self) -> Vec<String> {
-        self.lock().asked.clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -160,7 +164,7 @@ impl Inner {
     }
 
     fn enter(&mut self, member: &str, after: &str, socket: UnboundedSender<Message>) -> usize {
-        self.asked.push(after.to_owned());
+        self.numbers += 1;
         let takes_over = CloseFrame { code: CloseCode::from(4500), reason: "another took over".into() };
         self.sockets.retain(|other| {
             other.member != member || {
@@ -176,13 +180,13 @@ impl Inner {
         }
         let now = self.log.len();
         let known = after
-            .strip_prefix(&format!("{EPOCH}-"))
+            .strip_prefix(&format!("{}-", self.epoch))
             .and_then(|seq| seq.parse().ok())
             .filter(|&seq: &usize| seq <= now);
         let at = known.unwrap_or(0);
         let members: Vec<Value> = self.members.iter().map(|id| json!({ "id": id })).collect();
         let mut hello = json!({
-            "t": "hello", "at": format!("{EPOCH}-{at}"), "member": member, "socket": "1", "replay": now - at,
+            "t": "hello", "at": format!("{}-{at}", self.epoch), "member": member, "socket": "1", "replay": now - at,
             "members": members, "count": members.len(), "ping": ["ping", "pong"], "limits": { "bytes": 1000 },
         });
         if known.is_none() && !after.is_empty() {
@@ -192,7 +196,7 @@ impl Inner {
         for frame in frames {
             let _ = socket.send(frame);
         }
-        let number = self.asked.len();
+        let number = self.numbers;
         self.sockets.push(Connection { number, member: member.to_owned(), socket });
         number
     }
@@ -212,9 +216,8 @@ impl Inner {
 
 impl Server {
     /// Ends it as `kill -9` does: no close frame, connections that just end.
-    pub(crate) async fn kill(self, room: &Room) {
+    pub(crate) async fn kill(self) {
         self.task.abort();
         let _ = self.task.await;
-        room.lock().sockets.clear(); // those are gone; that their members are too, a room finds out later
     }
 }

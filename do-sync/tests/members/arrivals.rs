@@ -131,9 +131,10 @@ fn who_comes_with_other_data_is_seen_so_on_all_sockets() {
         let third = enter(&kit, &hall, "m=ann&d=y").await;
         let sockets: Vec<(String, Option<String>, Option<String>)> = ask(&hall, "/sockets").await.unwrap();
         assert_eq!(sockets, vec![("ann".to_owned(), Some("y".to_owned()), None); 3]);
-        assert_eq!((log(&hall).await, heard(&first).short()), (vec!["+ann=x".into(), "~ann=y".into()], vec![
-            "~ann=y".to_owned()
-        ]));
+        assert_eq!(
+            (log(&hall).await, heard(&first).short()),
+            (vec!["+ann=x".into(), "~ann=y".into()], vec!["~ann=y".to_owned()])
+        );
         drop((second, third));
     });
 }

@@ -139,7 +139,10 @@ fn the_end_of_a_grace_is_kept_over_whatever_happens_and_comes_by_itself() {
             kit.advance(Duration::from_secs(3)).await;
             strike_at(&kit, &hall, strike).await;
             kit.advance(Duration::from_millis(1_999)).await;
-            assert_eq!((there(&hall).await, log(&hall).await), (vec!["ann".to_owned()], vec!["+ann".to_owned()]));
+            assert_eq!(
+                (there(&hall).await, log(&hall).await),
+                (vec!["ann".to_owned()], vec!["+ann".to_owned()])
+            );
             kit.advance(Duration::from_millis(1)).await;
             assert_eq!(log(&hall).await, ["+ann", "-ann"], "{strike}");
             assert!(there(&hall).await.is_empty());
@@ -221,11 +224,10 @@ fn the_kicked_have_left_at_once_and_are_told_to_stay_away() {
         let ann = [enter(&kit, &hall, "m=ann").await, enter(&kit, &hall, "m=ann").await];
         ann[1].vanish();
         assert_eq!(ask::<usize>(&hall, "/kick?m=ann").await.unwrap(), 2);
-        assert_eq!((there(&hall).await, log(&hall).await), (vec!["bob".into()], vec![
-            "+bob".to_owned(),
-            "+ann".to_owned(),
-            "-ann".to_owned()
-        ]));
+        assert_eq!(
+            (there(&hall).await, log(&hall).await),
+            (vec!["bob".into()], vec!["+bob".to_owned(), "+ann".to_owned(), "-ann".to_owned()])
+        );
         kit.settle().await;
         assert_eq!(heard(&ann[0]).end, Some(4_501));
         assert_eq!(heard(&bob).short(), ["+ann", "-ann"]);
@@ -251,10 +253,10 @@ fn a_kick_and_a_return_in_one_turn_are_a_leaving_and_a_joining() {
         kit.settle().await;
         assert_eq!(heard(&old).end, Some(4_501));
         kit.settle().await;
-        assert_eq!((log(&hall).await, there(&hall).await), (
-            vec!["+ann".to_owned(), "-ann".to_owned(), "+ann".to_owned()],
-            vec!["ann".to_owned()]
-        ));
+        assert_eq!(
+            (log(&hall).await, there(&hall).await),
+            (vec!["+ann".to_owned(), "-ann".to_owned(), "+ann".to_owned()], vec!["ann".to_owned()])
+        );
         assert_eq!(heard(&new).end, None);
     });
 }

@@ -53,15 +53,18 @@ fn param(request: &Request, name: &str) -> Option<String> {
 impl<S: ObjectState> DurableObject<S> for Hall<S> {
     fn new(state: S) -> Result<Self> {
         let rules: Rules = serde_json::from_str(&state.env().var("RULES").unwrap_or_default())?;
-        let mut members = Members::new().grace(Duration::from_secs(rules.grace)).on_duplicate(match rules.duplicate {
-            0 => OnDuplicate::Replace,
-            1 => OnDuplicate::Allow,
-            _ => OnDuplicate::Reject,
-        });
+        let mut members =
+            Members::new().grace(Duration::from_secs(rules.grace)).on_duplicate(match rules.duplicate {
+                0 => OnDuplicate::Replace,
+                1 => OnDuplicate::Allow,
+                _ => OnDuplicate::Reject,
+            });
         members = rules.max_members.map_or(members.clone(), |most| members.max_members(most));
         members = rules.max_sockets.map_or(members.clone(), |most| members.max_sockets(most));
         members = rules.silent.map_or(members.clone(), |most| members.silent(Duration::from_secs(most)));
-        let mut room = Room::new(&state).members(members).history(History::new().max_messages(1_000_000).max_bytes(1 << 30));
+        let mut room = Room::new(&state)
+            .members(members)
+            .history(History::new().max_messages(1_000_000).max_bytes(1 << 30));
         if !rules.no_alarm {
             room = room.alarm(Alarm::raw(&state));
         }
@@ -92,7 +95,8 @@ impl<S: ObjectState> DurableObject<S> for Hall<S> {
             "/kick" => Ok(reply::json(&room.kick(&id, "go").await?)?),
             "/presence" => {
                 let all = room.presence()?.into_iter().map(|p| (p.id, p.data));
-                let all: Vec<_> = all.map(|(id, d)| (id, d.and_then(|d| serde_json::from_str(d.get()).ok()))).collect();
+                let all: Vec<_> =
+                    all.map(|(id, d)| (id, d.and_then(|d| serde_json::from_str(d.get()).ok()))).collect();
                 let all: Vec<(String, Option<String>)> = all;
                 assert_eq!(room.member_count()?, all.len());
                 for (id, _) in &all {
@@ -129,7 +133,8 @@ impl<S: ObjectState> DurableObject<S> for Hall<S> {
             }
             "/log" => {
                 let name = if param(&request, "room").is_some() { "other" } else { "room" };
-                let sql = "SELECT CAST(frame AS TEXT) FROM _room_log WHERE room = ? AND kind = 1 ORDER BY seq";
+                let sql =
+                    "SELECT CAST(frame AS TEXT) FROM _room_log WHERE room = ? AND kind = 1 ORDER BY seq";
                 let rows = self.state.sql().exec(sql, (name,));
                 let frames: Vec<String> = match rows {
                     Ok(rows) => rows.iter().map(|row| row.at(0)).collect::<Result<_, _>>()?,

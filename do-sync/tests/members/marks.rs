@@ -24,7 +24,10 @@ fn data_and_attachments_survive_hibernation_and_data_a_return() {
         ann.send("data:y").unwrap();
         bob.send("app:7").unwrap();
         kit.hibernate(&hall).await.unwrap();
-        assert_eq!(carried().await, [("ann".into(), some("y"), some("private")), ("bob".into(), None, some("7"))]);
+        assert_eq!(
+            carried().await,
+            [("ann".into(), some("y"), some("private")), ("bob".into(), None, some("7"))]
+        );
         assert_eq!(there(&hall).await, ["ann=y", "bob"]);
         ann.send("data:y").unwrap(); // the same again is no news
         kit.settle().await;
