@@ -253,6 +253,7 @@ impl<'a, S: ObjectState> Greeting<'a, S> {
             members: None,
             count: None,
             snapshot: self.snapshot.as_deref(),
+            credit: None,
             ping: self
                 .room
                 .inner()
@@ -272,7 +273,8 @@ impl<'a, S: ObjectState> Greeting<'a, S> {
         let everybody = self.room.presence()?;
         let count = everybody.len();
         let members = shown(everybody, self.max_bytes() / 8)?;
-        let hello = Hello { members: Some(&members), count: Some(count), ..self.hello(frames.len()) };
+        let credit = self.room.credit(socket);
+        let hello = Hello { members: Some(&members), count: Some(count), credit, ..self.hello(frames.len()) };
         let hello = Message::json(&hello)?;
         for message in std::iter::once(&hello).chain(&frames) {
             self.room.deliver(socket, sequenced(message));
@@ -332,6 +334,8 @@ struct Hello<'a> {
     count: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    credit: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ping: Option<[String; 2]>,
     limits: Limits,

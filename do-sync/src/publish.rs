@@ -1,7 +1,7 @@
 use crate::{
     BroadcastReport, Position, Room,
     log::{Entry, Logged},
-    outbound::{Delivered, Kind, Outgoing},
+    outbound::{Kind, Outgoing},
     wire,
 };
 use bytes::Bytes;
@@ -95,11 +95,7 @@ impl<S: ObjectState> Room<S> {
     pub(crate) fn deliver_all(&self, logged: &Logged) -> BroadcastReport {
         let mut report = BroadcastReport::default();
         for socket in self.entered() {
-            report.matched += 1;
-            match self.deliver(&socket, sequenced(&logged.frame)) {
-                Delivered::Queued | Delivered::Coalesced => report.queued += 1,
-                Delivered::Dropped | Delivered::Disconnected => report.dropped += 1,
-            }
+            report.count(self.deliver(&socket, sequenced(&logged.frame)));
         }
         report
     }

@@ -220,12 +220,6 @@ impl<S: ObjectState> Room<S> {
             tracing::debug!(%error, "a socket could not be closed");
         }
     }
-
-    /// A peer has read that many bytes. `false` when this socket has no credit: then the message is the application's.
-    #[allow(clippy::unused_self)]
-    fn acknowledged(&self, _socket: &SocketOf<S>, _bytes: u64) -> bool {
-        false
-    }
 }
 
 /// The bytes of `{"t":"ack","b":N}`, written exactly so: whatever else looks like it is the application's.

@@ -177,15 +177,23 @@ impl<S: ObjectState> Flow<S> {
         outlet.credit()
     }
 
-    pub(super) fn acknowledged(&self, socket: &SocketOf<S>, bytes: u64, bounds: &Outbound) {
+    /// A client has read so many bytes more. `false` when this socket has no credit.
+    pub(super) fn acknowledged(&self, socket: &SocketOf<S>, bytes: u64, bounds: &Outbound) -> bool {
         let number = socket.number();
         let mut outlets = self.outlets.borrow_mut();
-        let Some(outlet) = outlets.get_mut(&number) else { return };
+        let Some(outlet) = outlets.get_mut(&number) else {
+            // Sent by an instance before this one: there is nothing to count it against.
+            return matches!(source_of(socket, bounds, || speaks_protocol(socket)), Source::Credit { .. });
+        };
+        if outlet.credit().is_none() {
+            return false;
+        }
         outlet.acknowledge(bytes);
         if let Err(error) = outlet.drain(bounds) {
             outlets.remove(&number);
             self.failed(&error);
         }
+        true
     }
 
     pub(super) fn forget(&self, socket: &SocketOf<S>) {
