@@ -277,7 +277,14 @@ impl<'a, S: ObjectState> Greeting<'a, S> {
         let hello = Hello { members: Some(&members), count: Some(count), credit, ..self.hello(frames.len()) };
         let hello = Message::json(&hello)?;
         for message in std::iter::once(&hello).chain(&frames) {
-            self.room.deliver(socket, Outgoing { message, key: None, kind: Kind::Replay });
+            if credit.is_some() {
+                // Counted against what the client acknowledges.
+                self.room.deliver(socket, Outgoing { message, key: None, kind: Kind::Replay });
+            } else if let Err(error) = socket.send(message) {
+                // At once, and not by windows: it is bounded, and nothing waits before it. Whoever is gone resumes.
+                tracing::debug!(%error, "a newcomer did not take what it missed");
+                break;
+            }
         }
         Ok(())
     }
