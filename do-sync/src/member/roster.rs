@@ -265,6 +265,10 @@ impl<'a, S: ObjectState> Roster<'a, S> {
 
     /// Shows those who are there, in the order of their ids, without writing that anybody left.
     pub(super) fn visit(&self, mut see: impl FnMut(&str, Option<&RawValue>)) -> Result<(), Error> {
+        if self.is_each_open() {
+            self.memory().all(|there| there.iter().for_each(|(id, row)| see(id, row.data.as_deref())));
+            return Ok(());
+        }
         let open: BTreeMap<String, Mark> = self.marks().map(|(_, mark)| (mark.m.clone(), mark)).collect();
         let mut each = |there: &BTreeMap<String, Row>| {
             let here = |id: &str, row: &Row| open.contains_key(id) || self.waits(Some(row.gone));
@@ -280,6 +284,17 @@ impl<'a, S: ObjectState> Roster<'a, S> {
             each(&there);
         }
         Ok(())
+    }
+
+    /// Whether all who are there are waited for or have an open socket, where that is known by counting: so that whoever
+    /// comes into a large room does not make it read what each socket carries.
+    fn is_each_open(&self) -> bool {
+        if self.room.inner().settings.members.on_duplicate == OnDuplicate::Allow {
+            return false;
+        }
+        let awaited = self.memory().awaited(self.room.state().now());
+        let there = self.memory().all(BTreeMap::len);
+        awaited.zip(there).is_some_and(|(awaited, there)| self.room.entered().len() + awaited == there)
     }
 
     /// The open sockets that entered, with their marks.

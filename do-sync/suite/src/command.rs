@@ -1,4 +1,4 @@
-use crate::{HistoryCommand, RoomCommand, RoomProbe, Settings, probe::At};
+use crate::{HistoryCommand, MembersCommand, RoomCommand, RoomProbe, Settings, probe::At};
 use do_core::{Failure, ObjectState};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -21,6 +21,8 @@ pub enum Command {
     Room(RoomCommand),
     /// Over the sequence.
     History(HistoryCommand),
+    /// Over members.
+    Members(MembersCommand),
 }
 
 impl<S: ObjectState> RoomProbe<S> {
@@ -33,6 +35,7 @@ impl<S: ObjectState> RoomProbe<S> {
             Command::Now => json!(self.state.now()),
             Command::Room(command) => self.room_command(command, at)?,
             Command::History(command) => self.history_command(command, at)?,
+            Command::Members(command) => self.members_command(command, at).await?,
         })
     }
 

@@ -13,6 +13,7 @@
 mod command;
 mod history;
 mod log;
+mod members;
 mod probe;
 mod query;
 mod room;
@@ -21,6 +22,7 @@ mod settings;
 
 pub use command::Command;
 pub use history::{HistoryCommand, HistorySettings};
+pub use members::{MembersCommand, MembersSettings};
 pub use probe::RoomProbe;
 pub use room::{Content, RoomCommand, Send};
 pub use route::route;

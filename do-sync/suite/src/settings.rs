@@ -1,4 +1,4 @@
-use crate::HistorySettings;
+use crate::{HistorySettings, MembersSettings};
 use do_core::{Failure, ObjectState, SqlExt, SqlStorage};
 use do_sync::Room;
 use serde::{Deserialize, Serialize};
@@ -21,12 +21,14 @@ pub struct Settings {
     pub slow_ms: u64,
     /// What is kept.
     pub history: HistorySettings,
+    /// Who may be a member, and for how long.
+    pub members: MembersSettings,
 }
 
 impl Settings {
     /// What each room of the object is told when it is made: a line for each feature.
     pub(crate) fn apply<S: ObjectState>(&self, room: Room<S>, state: &S) -> Room<S> {
-        let room = self.history.apply(room, state);
+        let room = self.members.apply(self.history.apply(room, state), state);
         match self.max_sockets {
             Some(most) => room.max_sockets(most),
             None => room,

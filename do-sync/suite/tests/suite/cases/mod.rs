@@ -5,6 +5,7 @@ mod hibernation;
 mod history;
 mod joining;
 mod leaving;
+mod members;
 mod messages;
 
 use do_core::testing::{Case, Difference, Driver};
@@ -18,6 +19,7 @@ pub(crate) fn all<D: Driver>() -> Vec<Case<D>> {
         leaving::cases(),
         messages::cases(),
         history::cases(),
+        members::cases(),
     ];
     features.into_iter().flatten().collect()
 }
