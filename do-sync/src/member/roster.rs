@@ -237,11 +237,15 @@ impl<'a, S: ObjectState> Roster<'a, S> {
     /// Faults of the alarm; the next call tries again.
     pub(crate) async fn arm(&self) -> Result<(), Error> {
         let Some(alarm) = &self.room.inner().alarm else { return Ok(()) };
-        if !self.memory().unarmed().replace(false) {
+        if !self.memory().unarmed().get() {
             return Ok(());
         }
-        let Some(next) = self.memory().next() else { return Ok(()) };
-        alarm.set_earlier(next).await.inspect_err(|_| self.memory().unarmed().set(true))
+        if let Some(next) = self.memory().next() {
+            alarm.set_earlier(next).await?;
+        }
+        // Whoever is waited for since is so until later.
+        self.memory().unarmed().set(false);
+        Ok(())
     }
 
     /// Whether a member is there though no socket of theirs is open.
