@@ -80,6 +80,13 @@ impl Memory {
         awaited.take_while(|(until, _)| *until <= now).map(|(_, id)| id.clone()).collect()
     }
 
+    /// How many are waited for; `None` when that is not known, or when somebody is waited for no longer.
+    pub(super) fn awaited(&self, now: Timestamp) -> Option<usize> {
+        let known = self.known.borrow();
+        let awaited = &known.as_ref()?.awaited;
+        awaited.first().is_none_or(|(until, _)| *until > now).then_some(awaited.len())
+    }
+
     /// Until when the first is waited for.
     pub(super) fn next(&self) -> Option<Timestamp> {
         self.known.borrow().as_ref().and_then(|known| known.awaited.first()).map(|(until, _)| *until)

@@ -237,11 +237,15 @@ impl<'a, S: ObjectState> Roster<'a, S> {
     /// Faults of the alarm; the next call tries again.
     pub(crate) async fn arm(&self) -> Result<(), Error> {
         let Some(alarm) = &self.room.inner().alarm else { return Ok(()) };
-        if !self.memory().unarmed().replace(false) {
+        if !self.memory().unarmed().get() {
             return Ok(());
         }
-        let Some(next) = self.memory().next() else { return Ok(()) };
-        alarm.set_earlier(next).await.inspect_err(|_| self.memory().unarmed().set(true))
+        if let Some(next) = self.memory().next() {
+            alarm.set_earlier(next).await?;
+        }
+        // Whoever is waited for since is so until later.
+        self.memory().unarmed().set(false);
+        Ok(())
     }
 
     /// Whether a member is there though no socket of theirs is open.
@@ -265,6 +269,10 @@ impl<'a, S: ObjectState> Roster<'a, S> {
 
     /// Shows those who are there, in the order of their ids, without writing that anybody left.
     pub(super) fn visit(&self, mut see: impl FnMut(&str, Option<&RawValue>)) -> Result<(), Error> {
+        if self.is_each_open() {
+            self.memory().all(|there| there.iter().for_each(|(id, row)| see(id, row.data.as_deref())));
+            return Ok(());
+        }
         let open: BTreeMap<String, Mark> = self.marks().map(|(_, mark)| (mark.m.clone(), mark)).collect();
         let mut each = |there: &BTreeMap<String, Row>| {
             let here = |id: &str, row: &Row| open.contains_key(id) || self.waits(Some(row.gone));
@@ -280,6 +288,17 @@ impl<'a, S: ObjectState> Roster<'a, S> {
             each(&there);
         }
         Ok(())
+    }
+
+    /// Whether all who are there are waited for or have an open socket, where that is known by counting: so that whoever
+    /// comes into a large room does not make it read what each socket carries.
+    fn is_each_open(&self) -> bool {
+        if self.room.inner().settings.members.on_duplicate == OnDuplicate::Allow {
+            return false;
+        }
+        let awaited = self.memory().awaited(self.room.state().now());
+        let there = self.memory().all(BTreeMap::len);
+        awaited.zip(there).is_some_and(|(awaited, there)| self.room.entered().len() + awaited == there)
     }
 
     /// The open sockets that entered, with their marks.

@@ -1,4 +1,6 @@
-use crate::{HistoryCommand, OutboundCommand, RoomCommand, RoomProbe, Settings, probe::At};
+use crate::{
+    HistoryCommand, MembersCommand, OutboundCommand, RoomCommand, RoomProbe, Settings, probe::At,
+};
 use do_core::{Failure, ObjectState};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -23,6 +25,8 @@ pub enum Command {
     History(HistoryCommand),
     /// Over slow readers.
     Outbound(OutboundCommand),
+    /// Over members.
+    Members(MembersCommand),
 }
 
 impl<S: ObjectState> RoomProbe<S> {
@@ -36,6 +40,7 @@ impl<S: ObjectState> RoomProbe<S> {
             Command::Outbound(command) => self.outbound_command(&command, at)?,
             Command::Room(command) => self.room_command(command, at)?,
             Command::History(command) => self.history_command(command, at)?,
+            Command::Members(command) => self.members_command(command, at).await?,
         })
     }
 

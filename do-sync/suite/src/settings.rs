@@ -1,4 +1,4 @@
-use crate::{HistorySettings, OutboundSettings};
+use crate::{HistorySettings, MembersSettings, OutboundSettings};
 use do_core::{Failure, ObjectState, SqlExt, SqlStorage};
 use do_sync::Room;
 use serde::{Deserialize, Serialize};
@@ -21,12 +21,14 @@ pub struct Settings {
     pub history: HistorySettings,
     /// The bounds of what waits for slow readers.
     pub outbound: Option<OutboundSettings>,
+    /// Who may be a member, and for how long.
+    pub members: MembersSettings,
 }
 
 impl Settings {
     /// What each room of the object is told when it is made: a line for each feature.
     pub(crate) fn apply<S: ObjectState>(&self, room: Room<S>, state: &S) -> Room<S> {
-        let mut room = self.history.apply(room, state);
+        let mut room = self.members.apply(self.history.apply(room, state), state);
         if let Some(outbound) = &self.outbound {
             room = outbound.apply(room);
         }

@@ -32,8 +32,6 @@ pub(crate) enum Flaw {
     Twice,
     /// It loses who is there.
     Forgetful,
-    /// It says that somebody left who has another socket.
-    Hasty,
     /// It loses what others see.
     Blank,
 }
@@ -214,9 +212,6 @@ impl<S: ObjectState> Hall<S> {
             }
             Flaw::Forgetful => {
                 self.state.sql().exec("DELETE FROM _room_members WHERE member = ?", (member.id,))?;
-            }
-            Flaw::Hasty => {
-                self.room.kick(&member.id, "hasty").await?;
             }
             Flaw::Blank | Flaw::None => {}
         }
