@@ -196,13 +196,6 @@ impl<S: ObjectState> Flow<S> {
         true
     }
 
-    pub(super) fn forget(&self, socket: &SocketOf<S>) {
-        let mut outlets = self.outlets.borrow_mut();
-        if !outlets.is_empty() {
-            outlets.remove(&socket.number());
-        }
-    }
-
     /// How many sockets something is kept for.
     #[cfg(test)]
     pub(super) fn known(&self) -> usize {
