@@ -88,8 +88,12 @@
 //! Of the ten tags of a socket (rule D1) the room takes one. Nothing here waits: a peer that reads too slowly is dropped by the host when its outbox is full.
 
 mod broadcast;
+#[cfg(all(feature = "client", not(target_arch = "wasm32")))]
+pub mod client;
+mod client_js;
 pub mod codes;
 mod counter;
+mod enter;
 #[cfg(test)]
 mod fake;
 mod inbound;
@@ -109,10 +113,12 @@ mod settings;
 mod wire;
 
 pub use broadcast::Broadcast;
+pub use client_js::{CLIENT_JS, client_js};
 pub use counter::{CompareAndSet, Counter};
+pub use enter::Entering;
 pub use inbound::{Inbound, InboundStats, OnExcess, OnMalformed, Received, Rejected};
 pub use lease::{Acquired, Expired, Grant, Held, Holder, Lease, Release, TTL_MAX, Token};
-pub use log::{History, NoPosition, Position};
+pub use log::{Excerpt, Gap, History, HistoryStats, NoPosition, Position, Recorded, What};
 pub use member::{Member, Members, OnDuplicate, Present};
 pub use once::{NAME_BYTES, Once, RequestKey};
 pub use origin::Origins;

@@ -159,8 +159,8 @@ impl Pattern {
             Some(parent) => (parent, true),
             None => (name, false),
         };
-        let whole = !name.is_empty() && !name.contains('*') && !(below && name.starts_with(['.', '[']));
-        whole.then(|| Self {
+        let broken = name.is_empty() || name.contains('*') || (below && name.starts_with(['.', '[']));
+        (!broken).then(|| Self {
             scheme: scheme.to_ascii_lowercase(),
             name: name.to_ascii_lowercase(),
             below,

@@ -1,10 +1,10 @@
 use crate::{Broadcast, BroadcastReport, Refusal, inbound::Watch, outbound::Flow, settings::Settings};
 use do_core::{
-    Accept, Alarm, Error, ErrorKind, Message, ObjectState, ReadyState, Request, Response, Socket, SocketOf,
-    SocketRegistry, Tag, tag,
+    Accept, Alarm, AutoResponse, Error, ErrorKind, Message, ObjectState, ReadyState, Request, Response,
+    Socket, SocketOf, SocketRegistry, Tag, tag,
 };
 use serde::Serialize;
-use std::{fmt, rc::Rc};
+use std::{cell::RefCell, fmt, rc::Rc};
 
 /// Some of an object's sockets, seen as one room.
 ///
@@ -20,10 +20,11 @@ pub(crate) struct Inner<S: ObjectState> {
     pub(crate) tag: Option<Tag>,
     pub(crate) settings: Settings,
     pub(crate) alarm: Option<Alarm<S>>,
-    pub(crate) flow: Flow<S>,
     pub(crate) log: crate::log::Memory,
     pub(crate) members: crate::member::Memory,
+    pub(crate) flow: Flow<S>,
     pub(crate) watch: Watch<S>,
+    pub(crate) pings: RefCell<Option<AutoResponse>>,
 }
 
 impl<S: ObjectState> Room<S> {
@@ -44,9 +45,17 @@ impl<S: ObjectState> Room<S> {
     }
 
     fn make(state: S, tag: Option<Tag>, settings: Settings, alarm: Option<Alarm<S>>) -> Self {
-        let memory = (crate::log::Memory::default(), crate::member::Memory::default(), Watch::default());
-        let (log, members, watch) = memory;
-        Self(Rc::new(Inner { state, tag, settings, alarm, flow: Flow::default(), log, members, watch }))
+        Self(Rc::new(Inner {
+            state,
+            tag,
+            settings,
+            alarm,
+            log: crate::log::Memory::default(),
+            members: crate::member::Memory::default(),
+            flow: Flow::default(),
+            watch: Watch::default(),
+            pings: RefCell::default(),
+        }))
     }
 
     /// The same room with other settings, and with a memory of its own.

@@ -1,11 +1,12 @@
-//! `cargo xtask contract`: the contract suite on the hosts that are asked for, with the Workers that it needs built first.
+//! `cargo xtask contract`: a suite on the hosts that are asked for, with the Workers that it needs built first. The contract
+//! is one, and do-sync has another.
 //!
-//! The suite is a test of do-core with a report of its own, and the options here are its own; its exit code is ours.
+//! A suite is a test with a report of its own, and the options here are its own; its exit code is ours.
 
 use crate::command::{announce, reserve_stdout, run as run_checked};
 use crate::problem::{Doing, Outcome, Problem};
 use crate::wasm::Panic;
-use crate::workers::test::{CONTRACT, Wanted, build_all};
+use crate::workers::test::{CONTRACT, SYNC_SUITE, Wanted, build_all};
 use crate::workspace::Workspace;
 use lexopt::{Arg, Parser};
 use std::ffi::OsString;
@@ -14,14 +15,16 @@ use std::process::{Command, ExitCode, Stdio};
 /// How it is used.
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask contract [--host HOST]... [--all [--check]] [--full] [--json] [NAME]...
+       cargo xtask contract --suite sync [--host HOST]... [--all] [--full] [--json] [NAME]...
        cargo xtask contract --platform [--check]
-       cargo xtask contract --list [NAME]...
+       cargo xtask contract [--suite sync] --list [NAME]...
 
 holds hosts to the rules of the platform. On standard output: for each rule pass, FAIL or skip on each host, what
 failed and what was skipped, and last `N passed, N failed, N skipped`. Everything else is on standard error. The exit
 code is 0 only when nothing failed.
 
   NAME         only the cases whose names contain it, such as d15
+  --suite sync the cases of what do-sync promises instead of the contract's; it has no workerd-abort, and no page
   --host HOST  kit, tokio, workerd, or workerd-abort, the Worker built so that panics abort; repeat it for several
                [default: kit and tokio]
   --all        all four; also fails where hosts differ and no documented difference says so, and writes PLATFORM.md
@@ -39,11 +42,41 @@ const HOSTS: [&str; 4] = ["kit", "tokio", "workerd", "workerd-abort"];
 /// What runs when no host is named: those for which nothing is built.
 const DEFAULT: [&str; 2] = ["kit", "tokio"];
 /// The features and the resolution of the checks' tests, so that nothing is compiled twice.
-const SUITE: [&str; 5] = ["test", "--workspace", "--all-features", "--test", "contract"];
+const TEST: [&str; 4] = ["test", "--workspace", "--all-features", "--test"];
+
+/// A suite of cases.
+#[derive(Debug, PartialEq)]
+struct Suite {
+    /// The name of its test.
+    test: &'static str,
+    /// By column, what names the folder of its Worker, and how that is built.
+    workers: &'static [(&'static str, Wanted)],
+    /// Whether it writes PLATFORM.md.
+    has_page: bool,
+}
+
+const SUITES: [&Suite; 2] = [&RULES, &SYNC];
+
+/// The contract.
+static RULES: Suite = Suite {
+    test: "contract",
+    workers: &[
+        ("workerd", ("DO_WORKER_CONTRACT", CONTRACT, Panic::Unwind, true)),
+        ("workerd-abort", ("DO_WORKER_CONTRACT_ABORT", CONTRACT, Panic::Abort, true)),
+    ],
+    has_page: true,
+};
+/// That of do-sync.
+static SYNC: Suite = Suite {
+    test: "sync",
+    workers: &[("workerd", ("DO_WORKER_SYNC_SUITE", SYNC_SUITE, Panic::Unwind, true))],
+    has_page: false,
+};
 
 /// What is asked for.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Contract {
+    suite: &'static Suite,
     hosts: Vec<&'static str>,
     all: bool,
     platform: bool,
@@ -60,10 +93,11 @@ pub(crate) struct Contract {
 /// An option that does not exist, or does not go with another one; a host that does not exist.
 pub(crate) fn parse(arguments: &[OsString]) -> Outcome<Option<Contract>> {
     let mut parser = Parser::from_args(arguments);
-    let mut asked = Contract::default();
+    let mut asked = Contract::of(&RULES);
     while let Some(argument) = parser.next().doing("contract")? {
         match argument {
             Arg::Short('h') | Arg::Long("help") => return Ok(None),
+            Arg::Long("suite") => asked.suite = suite(&parser.value().doing("contract")?)?,
             Arg::Long("host") => {
                 let host = host(&parser.value().doing("contract")?)?;
                 if !asked.hosts.contains(&host) {
@@ -83,6 +117,14 @@ pub(crate) fn parse(arguments: &[OsString]) -> Outcome<Option<Contract>> {
     asked.checked().map(Some)
 }
 
+fn suite(value: &OsString) -> Outcome<&'static Suite> {
+    SUITES.into_iter().find(|suite| value == suite.test).ok_or_else(|| {
+        let value = value.display().to_string();
+        let names: Vec<_> = SUITES.iter().map(|suite| suite.test).collect();
+        Problem::new(format!("no suite is named {value:?}; there are: {}", names.join(", ")))
+    })
+}
+
 fn host(value: &OsString) -> Outcome<&'static str> {
     HOSTS.into_iter().find(|host| value == host).ok_or_else(|| {
         let value = value.display().to_string();
@@ -91,9 +133,24 @@ fn host(value: &OsString) -> Outcome<&'static str> {
 }
 
 impl Contract {
+    /// Nothing of a suite yet.
+    fn of(suite: &'static Suite) -> Self {
+        Self {
+            suite,
+            hosts: Vec::new(),
+            all: false,
+            platform: false,
+            check: false,
+            full: false,
+            json: false,
+            list: false,
+            names: Vec::new(),
+        }
+    }
+
     /// All hosts, compared, with the page as it is checked in.
-    fn of_checks() -> Self {
-        Self { all: true, check: true, ..Self::default() }
+    fn of_checks(suite: &'static Suite) -> Self {
+        Self { all: true, check: suite.has_page, ..Self::of(suite) }
     }
 
     fn checked(mut self) -> Outcome<Self> {
@@ -109,6 +166,15 @@ impl Contract {
         if self.check && !self.all && !self.platform {
             return Err(Problem::new("--check is about PLATFORM.md: it goes with --all or --platform"));
         }
+        if (self.platform || self.check) && !self.suite.has_page {
+            return Err(Problem::new(
+                "PLATFORM.md is the contract's: --platform and --check go with no other suite",
+            ));
+        }
+        let built = |host: &&str| self.suite.workers.iter().any(|(column, _)| column == host);
+        if let Some(host) = self.hosts.iter().find(|host| !DEFAULT.contains(*host) && !built(host)) {
+            return Err(Problem::new(format!("the suite {} has no {host}", self.suite.test)));
+        }
         if !self.all && !self.platform && !self.list && self.hosts.is_empty() {
             self.hosts = DEFAULT.to_vec();
         }
@@ -117,12 +183,8 @@ impl Contract {
 
     /// The Workers that it needs.
     fn workers(&self) -> Vec<Wanted> {
-        let builds = [
-            ("workerd", "DO_WORKER_CONTRACT", Panic::Unwind),
-            ("workerd-abort", "DO_WORKER_CONTRACT_ABORT", Panic::Abort),
-        ];
-        let asked = builds.into_iter().filter(|(host, ..)| self.all || self.hosts.contains(host));
-        asked.map(|(_, variable, panic)| (variable, CONTRACT, panic, true)).collect()
+        let asked = self.suite.workers.iter().filter(|(host, _)| self.all || self.hosts.contains(host));
+        asked.map(|(_, wanted)| *wanted).collect()
     }
 
     /// The suite's own arguments.
@@ -144,8 +206,8 @@ impl Contract {
     fn prepare(&self, workspace: &Workspace) -> Outcome<Command> {
         let workers = self.workers();
         let variables = if workers.is_empty() { Vec::new() } else { build_all(workspace, &workers)? };
-        let mut suite = workspace.cargo(&SUITE);
-        suite.arg("--").args(self.arguments()).envs(variables);
+        let mut suite = workspace.cargo(&TEST);
+        suite.arg(self.suite.test).arg("--").args(self.arguments()).envs(variables);
         Ok(suite)
     }
 }
@@ -163,15 +225,17 @@ pub(crate) fn run(asked: &Contract) -> Outcome<ExitCode> {
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-/// All hosts against each other, and PLATFORM.md as it is checked in.
+/// All hosts against each other, in every suite, and PLATFORM.md as it is checked in.
 pub(crate) fn check(workspace: &Workspace) -> Outcome {
-    run_checked(&mut Contract::of_checks().prepare(workspace)?)
+    SUITES.into_iter().try_for_each(|suite| run_checked(&mut Contract::of_checks(suite).prepare(workspace)?))
 }
 
 /// What takes too long in real time for every run.
 pub(crate) fn check_long(workspace: &Workspace) -> Outcome {
-    let long = Contract { hosts: vec!["workerd", "workerd-abort"], full: true, ..Contract::default() };
-    run_checked(&mut long.prepare(workspace)?)
+    SUITES.into_iter().try_for_each(|suite| {
+        let hosts = suite.workers.iter().map(|(host, _)| *host).collect();
+        run_checked(&mut Contract { hosts, full: true, ..Contract::of(suite) }.prepare(workspace)?)
+    })
 }
 
 #[cfg(test)]
@@ -185,17 +249,18 @@ mod tests {
 
     #[test]
     fn options_are_read_in_any_order() {
-        let kit_and_tokio = Contract { hosts: vec!["kit", "tokio"], ..Contract::default() };
+        let kit_and_tokio = Contract { hosts: vec!["kit", "tokio"], ..Contract::of(&RULES) };
         assert_eq!(words(""), Ok(Some(kit_and_tokio)));
         let asked = Contract {
             hosts: vec!["workerd", "kit"],
             full: true,
             json: true,
             names: vec!["d15".to_owned(), "e1 ".trim().to_owned()],
-            ..Contract::default()
+            ..Contract::of(&RULES)
         };
         assert_eq!(words("d15 --host workerd --json --host=kit e1 --full --host kit"), Ok(Some(asked)));
-        assert_eq!(words("--all --check"), Ok(Some(Contract::of_checks())));
+        assert_eq!(words("--all --check"), Ok(Some(Contract::of_checks(&RULES))));
+        assert_eq!(words("--suite sync --all"), Ok(Some(Contract::of_checks(&SYNC))));
         assert_eq!(words("--host kit --help"), Ok(None));
     }
 
@@ -209,6 +274,12 @@ mod tests {
             ("--all --host kit", "--all is every host: it does not go with --host"),
             ("--check", "--check is about PLATFORM.md: it goes with --all or --platform"),
             ("--host kit --check", "--check is about PLATFORM.md: it goes with --all or --platform"),
+            ("--suite r", r#"no suite is named "r"; there are: contract, sync"#),
+            ("--suite sync --host workerd-abort", "the suite sync has no workerd-abort"),
+            (
+                "--platform --suite sync",
+                "PLATFORM.md is the contract's: --platform and --check go with no other suite",
+            ),
             ("--list --json", no_run),
             ("--platform --all", no_run),
             ("--platform --list", no_run),
@@ -229,5 +300,8 @@ mod tests {
         assert_eq!(one, [("DO_WORKER_CONTRACT_ABORT", CONTRACT, Panic::Abort, true)]);
         assert_eq!(asked("--platform --check").arguments(), ["--platform", "--check"]);
         assert!(asked("--list a1").workers().is_empty());
+        let sync = asked("--host workerd --suite sync r3");
+        assert_eq!(sync.workers(), [("DO_WORKER_SYNC_SUITE", SYNC_SUITE, Panic::Unwind, true)]);
+        assert_eq!(sync.arguments(), ["--host", "workerd", "r3"]);
     }
 }

@@ -24,7 +24,7 @@ use workspace::Workspace;
 
 const USAGE: &str = "\
 usage: cargo xtask test [--full] [--only STEP]... [--list]
-       cargo xtask contract [--host kit|tokio|workerd]... [--all] [--help]
+       cargo xtask contract [--suite sync] [--host kit|tokio|workerd]... [--all] [--help]
        cargo xtask workers build|dev|test|size [--help]
 
   --full        also the long runs

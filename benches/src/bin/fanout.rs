@@ -44,31 +44,7 @@ mod native {
     }
 
     pub(crate) fn main() -> ExitCode {
-        let mut arguments = std::env::args().skip(1);
-        let done = match arguments.next().as_deref() {
-            Some("serve") => serve(arguments.next(), arguments.next()),
-            _ => options().and_then(|options| current_thread()?.block_on(measure(&options))),
-        };
-        match done {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("{error}");
-                ExitCode::FAILURE
-            }
-        }
-    }
-
-    fn current_thread() -> Outcome<tokio::runtime::Runtime> {
-        Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
-    }
-
-    fn serve(name: Option<String>, send_buffer: Option<String>) -> Outcome<()> {
-        let contender = Contender::named(&name.unwrap_or_default())?;
-        let send_buffer = send_buffer.map(|bytes| bytes.parse()).transpose()?;
-        tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .build()?
-            .block_on(server::run(contender, send_buffer))
+        server::program(async || measure(&options()?).await)
     }
 
     fn options() -> Outcome<Options> {

@@ -1,8 +1,8 @@
-//! User memory per parked WebSocket: `cargo run --release -p benches --bin parked -- [SOCKETS]`.
+//! User memory per idle WebSocket: `cargo run --release -p benches --bin parked -- [SOCKETS]`.
 //!
-//! A server process with one room, and this process as its clients over loopback TCP. The figure is the growth of
-//! the server's resident memory divided by the number of sockets: with the object awake, and after its eviction,
-//! when only the parked sockets are left. The kernel's part of a socket is not in it.
+//! The figure is the growth of a server's resident memory divided by the number of sockets: while they have just
+//! connected, and after the eviction of the object, when only the parked sockets are left. The kernel's part of a
+//! socket is not in it. TLS keeps its keys and buffers for each connection, whoever uses it, so it is apart.
 
 #[cfg(target_arch = "wasm32")]
 fn main() {}
@@ -14,106 +14,60 @@ fn main() -> std::process::ExitCode {
 
 #[cfg(not(target_arch = "wasm32"))]
 mod native {
-    use do_core::{
-        prelude::*,
-        tokio::{Host, HostEnv},
+    use benches::fanout::{
+        Contender, Outcome, client,
+        process::{self, Server},
+        server, tls,
     };
-    use do_sync::Room;
-    use std::{error::Error as StdError, process::ExitCode, process::Stdio, time::Duration};
-    use tokio::{
-        io::{AsyncBufReadExt, BufReader},
-        net::TcpListener,
-        process::{Child, Command},
-    };
-    use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+    use std::{any::Any, process::ExitCode, time::Duration};
 
-    type Outcome<T> = std::result::Result<T, Box<dyn StdError>>;
+    /// Three times what an object's idle time is here.
+    const SETTLED: Duration = Duration::from_secs(3);
 
-    const IDLE: Duration = Duration::from_secs(1);
+    const PLAIN: [Contender; 5] =
+        [Contender::Ours, Contender::Axum, Contender::Websockets, Contender::Queue, Contender::Sockudo];
 
-    struct Parked<S: ObjectState>(Room<S>);
-
-    impl<S: ObjectState> DurableObject<S> for Parked<S> {
-        fn new(state: S) -> Result<Self> {
-            Ok(Self(Room::new(&state)))
-        }
-
-        async fn fetch(&self, request: Request) -> Result<Response> {
-            Ok(self.0.join(&request, Accept::new())?.0)
-        }
+    pub(crate) fn main() -> ExitCode {
+        server::program(async || {
+            let count = std::env::args().nth(1).map(|count| count.parse()).transpose()?.unwrap_or(1_000);
+            println!("{count} sockets, load average {}\n", process::load());
+            println!("| server | bytes per socket, connected | after {} s | to ours |", SETTLED.as_secs());
+            println!("|---|---|---|---|");
+            let mut ours = None;
+            for contender in PLAIN.into_iter().chain([Contender::Tls]) {
+                let (connected, settled) = measure(contender, count).await?;
+                let ours = *ours.get_or_insert(settled);
+                println!("| {contender} | {connected:.0} | {settled:.0} | {:.2} |", settled / ours.max(1.0));
+            }
+            Ok(())
+        })
     }
 
-    #[tokio::main]
-    pub(crate) async fn main() -> ExitCode {
-        let argument = std::env::args().nth(1);
-        let done = match argument.as_deref() {
-            Some("serve") => serve().await,
-            count => measure(count.and_then(|n| n.parse().ok()).unwrap_or(1_000)).await,
-        };
-        match done {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("{error}");
-                ExitCode::FAILURE
+    async fn measure(contender: Contender, count: usize) -> Outcome<(f64, f64)> {
+        let server = Server::start(contender, None).await?;
+        // What the first connections allocate once is not theirs.
+        let _first = connect(contender, &server.address, 50).await?;
+        tokio::time::sleep(SETTLED).await;
+        let before = server.resident()?;
+        let _sockets = connect(contender, &server.address, count).await?;
+        let connected = server.resident()?;
+        tokio::time::sleep(SETTLED).await;
+        let settled = server.resident()?;
+        let each = |after: u64| after.saturating_sub(before) as f64 / count.max(1) as f64;
+        Ok((each(connected), each(settled)))
+    }
+
+    async fn connect(contender: Contender, address: &str, count: usize) -> Outcome<Vec<Box<dyn Any>>> {
+        let mut sockets: Vec<Box<dyn Any>> = Vec::with_capacity(count);
+        for _ in 0..count {
+            if contender == Contender::Tls {
+                let mut stream = tls::connect(tokio::net::TcpStream::connect(address).await?).await?;
+                client::upgrade(&mut stream, address, "/").await?;
+                sockets.push(Box::new(stream));
+            } else {
+                sockets.push(Box::new(client::connect(address, "/", None).await?));
             }
         }
-    }
-
-    async fn serve() -> Outcome<()> {
-        let data = std::env::temp_dir().join(format!("do-bench-parked-{}", std::process::id()));
-        let host = Host::builder(&data).shards(1).idle(IDLE).object::<Parked<_>>("ROOM").start()?;
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        println!("{}", listener.local_addr()?);
-        host.serve(listener, async |request: Request, env: HostEnv| {
-            Ok(env.namespace("ROOM")?.named("room")?.fetch(request).await?)
-        });
-        std::future::pending().await
-    }
-
-    async fn measure(count: usize) -> Outcome<()> {
-        let mut server = Command::new(std::env::current_exe()?)
-            .arg("serve")
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()?;
-        let mut lines = BufReader::new(server.stdout.take().ok_or("no output")?).lines();
-        let address = lines.next_line().await?.ok_or("the server did not start")?;
-        // What the first connections allocate once is not theirs.
-        let _first = connect(&address, 50).await?;
-        settle().await;
-        let before = resident(&server)?;
-        let sockets = connect(&address, count).await?;
-        let awake = resident(&server)?;
-        settle().await;
-        let parked = resident(&server)?;
-        println!("sockets              {count}");
-        println!("resident before      {before} B");
-        println!("per socket, awake    {} B", awake.saturating_sub(before) / count as u64);
-        println!("per socket, evicted  {} B", parked.saturating_sub(before) / count as u64);
-        drop(sockets);
-        Ok(())
-    }
-
-    type Client = WebSocketStream<MaybeTlsStream<tokio::net::TcpStream>>;
-
-    async fn connect(address: &str, count: usize) -> Outcome<Vec<Client>> {
-        let mut sockets = Vec::with_capacity(count);
-        for _ in 0..count {
-            sockets.push(connect_async(format!("ws://{address}/")).await?.0);
-        }
         Ok(sockets)
-    }
-
-    /// Until the object is evicted.
-    async fn settle() {
-        tokio::time::sleep(IDLE * 3).await;
-    }
-
-    fn resident(process: &Child) -> Outcome<u64> {
-        let id = process.id().ok_or("the server has ended")?;
-        let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
-        let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
-        let kib: u64 = line.split_whitespace().next().ok_or("no figure")?.parse()?;
-        Ok(kib * 1_024)
     }
 }

@@ -8,6 +8,7 @@ pub mod queue;
 pub mod server;
 pub mod sockudo;
 pub mod stats;
+pub mod tls;
 pub mod websockets;
 
 use std::fmt;

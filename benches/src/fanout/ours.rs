@@ -3,6 +3,7 @@
 use super::{
     Contender, Outcome,
     server::{Drops, PUBLISH},
+    tls,
 };
 use do_core::{
     ObjectName,
@@ -11,15 +12,9 @@ use do_core::{
 };
 use do_sync::Room;
 use hyper_util::rt::TokioIo;
-use std::{
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::{sync::OnceLock, time::Duration};
 use tokio::net::TcpListener;
-use tokio_rustls::{
-    TlsAcceptor,
-    rustls::{ServerConfig, pki_types::PrivateKeyDer},
-};
+use tokio_rustls::TlsAcceptor;
 
 /// Where the object counts what it could not send. An object has no other way to its process.
 static DROPS: OnceLock<Drops> = OnceLock::new();
@@ -63,7 +58,7 @@ pub fn serve(listener: TcpListener, contender: Contender, drops: Drops) -> Outco
     let host = if contender == Contender::Uncorked { host.cork(Duration::ZERO) } else { host };
     let host = host.start()?;
     if contender == Contender::Tls {
-        tokio::spawn(serve_tls(listener, host.namespace("ROOM")?, acceptor()?));
+        tokio::spawn(serve_tls(listener, host.namespace("ROOM")?, tls::acceptor()?));
     } else {
         host.serve(listener, async |request: Request, env: HostEnv| {
             Ok(env.namespace("ROOM")?.named("room")?.fetch(request).await?)
@@ -86,12 +81,4 @@ async fn serve_tls(listener: TcpListener, objects: HostNamespace, tls: TlsAccept
             let _ = served.await;
         });
     }
-}
-
-fn acceptor() -> Outcome<TlsAcceptor> {
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
-    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der())?;
-    let config =
-        ServerConfig::builder().with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key)?;
-    Ok(TlsAcceptor::from(Arc::new(config)))
 }

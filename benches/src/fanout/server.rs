@@ -4,13 +4,17 @@
 //! message is what chat servers do, and it is the same for everyone.
 
 use super::{Contender, Outcome, axum, ours, queue, sockudo, websockets};
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    process::ExitCode,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::{TcpListener, TcpSocket, TcpStream},
+    runtime,
 };
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
@@ -38,11 +42,35 @@ impl Drops {
     }
 }
 
+/// A program that is a server, as `serve CONTENDER [SEND BUFFER]`, or the clients of such servers.
+pub fn program(clients: impl AsyncFnOnce() -> Outcome<()>) -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let done = match arguments.next().as_deref() {
+        Some("serve") => serve(arguments.next(), arguments.next()),
+        _ => runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(Into::into)
+            .and_then(|runtime| runtime.block_on(clients())),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(name: Option<String>, send_buffer: Option<String>) -> Outcome<()> {
+    let contender = Contender::named(&name.unwrap_or_default())?;
+    let send_buffer = send_buffer.map(|bytes| bytes.parse()).transpose()?;
+    let runtime = runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(run(contender, send_buffer))
+}
+
 /// Runs a server until its input ends: prints its address, then answers each line by the number of drops.
-///
-/// # Errors
-/// When it cannot start.
-pub async fn run(contender: Contender, send_buffer: Option<u32>) -> Outcome<()> {
+async fn run(contender: Contender, send_buffer: Option<u32>) -> Outcome<()> {
     let listener = listen(send_buffer)?;
     println!("{}", listener.local_addr()?);
     let drops = Drops::default();

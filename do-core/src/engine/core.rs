@@ -399,7 +399,7 @@ impl Core {
 
     pub(crate) fn send(&self, socket: &Rc<SocketCell>, message: Message) -> Result<(), Error> {
         self.in_turn()?;
-        match socket.send(message, self.transport()) {
+        match socket.send(message, self.must_hold(), self.transport()) {
             Ok(output) => {
                 output.into_iter().for_each(|o| self.push(o));
                 Ok(())

@@ -5,7 +5,7 @@ use super::{ConnId, Transport, gate::Output};
 use crate::{AutoResponse, Close, CloseFrame, Error, ErrorKind, Message, ReadyState, Tag, Timestamp, limits};
 use std::{
     cell::{Cell, RefCell},
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     rc::Rc,
 };
 
@@ -118,10 +118,12 @@ impl SocketCell {
         self.state.set(state);
     }
 
-    /// The output that a send is, `None` when there is nobody to send to.
+    /// Sends now, or gives the output that the send is if it has to wait behind the gate. Neither when there is nobody
+    /// to send to.
     pub(super) fn send(
         self: &Rc<Self>,
         message: Message,
+        must_wait: bool,
         transport: &dyn Transport,
     ) -> Result<Option<Output>, Error> {
         let state = self.state.get();
@@ -133,6 +135,10 @@ impl SocketCell {
         }
         if !self.has_room(message.len(), transport) {
             return Err(Error::new(ErrorKind::Overloaded, "the peer reads too slowly: its outbox is full"));
+        }
+        if !must_wait {
+            transport.send(self.conn, &message);
+            return Ok(None);
         }
         self.gated.set(self.gated.get() + 1);
         self.gated_bytes.set(self.gated_bytes.get() + message.len());
@@ -267,8 +273,8 @@ pub(crate) struct SocketTable {
 struct Inner {
     /// By id, which is the order of acceptance.
     sockets: BTreeMap<u64, Rc<SocketCell>>,
-    /// So that a broadcast to a few of many does not look at all of them.
-    by_tag: BTreeMap<Tag, BTreeSet<u64>>,
+    /// So that a broadcast to a few of many does not look at all of them, and one to many looks none of them up.
+    by_tag: BTreeMap<Tag, BTreeMap<u64, Rc<SocketCell>>>,
 }
 
 impl SocketTable {
@@ -303,7 +309,7 @@ impl SocketTable {
         });
         let mut inner = self.inner.borrow_mut();
         for tag in &cell.tags {
-            inner.by_tag.entry(tag.clone()).or_default().insert(id);
+            inner.by_tag.entry(tag.clone()).or_default().insert(id, Rc::clone(&cell));
         }
         inner.sockets.insert(id, Rc::clone(&cell));
         cell
@@ -313,9 +319,9 @@ impl SocketTable {
         let mut inner = self.inner.borrow_mut();
         let Some(cell) = inner.sockets.remove(&id) else { return };
         for tag in &cell.tags {
-            if let Some(ids) = inner.by_tag.get_mut(tag) {
-                ids.remove(&id);
-                if ids.is_empty() {
+            if let Some(tagged) = inner.by_tag.get_mut(tag) {
+                tagged.remove(&id);
+                if tagged.is_empty() {
                     inner.by_tag.remove(tag);
                 }
             }
@@ -332,8 +338,7 @@ impl SocketTable {
 
     pub(crate) fn tagged(&self, tag: &Tag) -> Vec<Rc<SocketCell>> {
         let inner = self.inner.borrow();
-        let ids = inner.by_tag.get(tag).into_iter().flatten();
-        ids.filter_map(|id| inner.sockets.get(id).cloned()).collect()
+        inner.by_tag.get(tag).map(|tagged| tagged.values().cloned().collect()).unwrap_or_default()
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -13,7 +13,7 @@ CREATE TABLE IF NOT EXISTS _counter (name TEXT PRIMARY KEY, value INTEGER NOT NU
 ///
 /// A counter that nobody changed yet is 0, or the bound that is nearest to 0. All calls are synchronous: what one does is
 /// part of the turn's transaction and of a [`transaction`](do_core::SqlStorage::transaction) around it, and is durable
-/// before the object's answer leaves it (rule C4). A call reads 1 row and writes at most 1; with a
+/// before the object's answer leaves it (rule C4). On Workers a call reads 1 or 2 rows and writes at most 1; with a
 /// [request key](Self::keyed) 1 more of each. One that is refused reads 1 more.
 ///
 /// Values go from -(2^53-1) to 2^53-1, which is what every host holds exactly (rule F3), or are
@@ -65,7 +65,7 @@ pub enum CompareAndSet {
 }
 
 /// What is remembered of a call: a refusal is an answer too.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 enum Answer {
     Value(i64),
     /// The value that was left as it is.

@@ -15,7 +15,9 @@ impl<S: ObjectState> Room<S> {
     /// # Errors
     /// [`ErrorKind::Limit`](do_core::ErrorKind::Limit) when one of the texts is too long; faults of the platform.
     pub fn auto_ping(&self, ping: impl Into<String>, pong: impl Into<String>) -> Result<(), Error> {
-        self.state().sockets().set_auto_response(Some(AutoResponse::new(ping, pong)?))
+        let pair = AutoResponse::new(ping, pong)?;
+        self.inner().pings.replace(Some(pair.clone())); // those who enter are told
+        self.state().sockets().set_auto_response(Some(pair))
     }
 
     /// Answers the JSON text `{"type":"ping"}` by `{"type":"pong"}`; `false` when the message is another one.

@@ -13,7 +13,7 @@ struct Echo<S: ObjectState> {
 
 impl<S: ObjectState> DurableObject<S> for Echo<S> {
     fn new(state: S) -> Result<Self> {
-        let name = state.id().name().map(|name| name.to_string()).unwrap_or_default();
+        let name = state.id().name().map(ToString::to_string).unwrap_or_default();
         let mut inbound = Inbound::new().max_bytes(100);
         if name.contains("rate") {
             inbound = inbound.rate(2.0, 3);

@@ -32,14 +32,18 @@ const STATEMENTS: Statements = statements!("_lease");
 /// [tokens](Token) are what guards against a holder that does not know yet.
 ///
 /// # What it costs
+/// On Workers rows written are what is paid for, and setting the alarm counts as one; a slot's has a
+/// [table of its own](do_core::schedule). A change sets it only for something sooner: a lease that is renewed again and
+/// again wakes the object once in its time, and one that is released once, for nothing.
+///
 /// | | rows read | rows written |
 /// |---|---|---|
-/// | `acquire`, granted | 2 | 3, and the alarm when it becomes the soonest |
-/// | `acquire`, held; `check`; `get` | 1 | 0 |
-/// | `renew` | 1 | 2 |
-/// | `release` | 1 | 2 |
-/// | the first call after an expiry | | 2 more |
-/// | the alarm | 1 for each that is over, and 2 | 2 for each that is over, 1, and the alarm if anything is left |
+/// | `acquire`, granted | 1 to 4 | 3, and the alarm if this is the soonest |
+/// | `acquire`, held; `check`; `get` | 1 or 2 | 0 |
+/// | `renew` | 2 or 3 | 2 |
+/// | `release` | 2 or 3 | 1 |
+/// | the first call that finds one to be over | 2 more | 2 more |
+/// | the alarm | 2 for each that is over, and 2 | 1 for each that is over, 1, and the alarm if anything is left |
 ///
 /// With a request key 1 more of each. An instance's first event that is not the alarm's reads 1 or 2 rows.
 ///

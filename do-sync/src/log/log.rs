@@ -1,9 +1,9 @@
 use super::{
     Entry, History, Logged, Position,
-    store::{Bounds, Facts, Store},
+    store::{Bounds, Facts, HistoryStats, Store},
 };
 use crate::{Room, codes};
-use do_core::{Error, ErrorKind, Message, ObjectState, Socket, SqlStorage, Timestamp, limits};
+use do_core::{AlarmScheduler, Error, ErrorKind, ObjectState, Socket, Timestamp, limits};
 use std::{cell::Cell, time::Duration};
 
 /// Longest frame: a row holds the room's tag and some numbers beside it.
@@ -12,13 +12,16 @@ const FRAME_BYTES: usize = limits::SQL_VALUE_BYTES - 1_024;
 /// After so many parts of a bound what is beyond it is deleted: then the log holds up to an eighth more than it shows.
 const PARTS: u64 = 8;
 
-/// What the log of a room remembers while the instance lives. Nothing depends on it but the finding of rollbacks.
+/// What the log of a room remembers while the instance lives: only what may be forgotten.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     /// The newest position that was given to an entry.
     given: Cell<Option<Position>>,
     /// A look at the end of the turn is under way.
     looking: Cell<bool>,
+    /// An alarm comes for the oldest message, whichever it is.
+    armed: Cell<bool>,
+    stats: Cell<HistoryStats>,
 }
 
 /// The log of one room.
@@ -33,6 +36,11 @@ impl<S: ObjectState> Room<S> {
         self.with(|settings| settings.history = history)
     }
 
+    /// What the history cost since this instance began.
+    pub fn history_stats(&self) -> HistoryStats {
+        self.inner().log.stats.get()
+    }
+
     pub(crate) fn log(&self) -> Log<'_, S> {
         Log { room: self }
     }
@@ -40,7 +48,7 @@ impl<S: ObjectState> Room<S> {
 
 impl<S: ObjectState> Log<'_, S> {
     pub(super) fn store(&self) -> Store<'_, S::Sql> {
-        Store { sql: self.room.state().sql(), room: self.room.key() }
+        Store { sql: self.room.state().sql(), room: self.room.key(), stats: &self.memory().stats }
     }
 
     pub(super) fn settings(&self) -> &History {
@@ -55,18 +63,24 @@ impl<S: ObjectState> Log<'_, S> {
     /// takes both away (rule C4).
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] when it is longer than a row can be; as [`SqlStorage::exec`]. Nothing has happened then.
+    /// [`ErrorKind::Limit`] when it is too long; as [`SqlStorage::exec`](do_core::SqlStorage::exec). Nothing has happened
+    /// then.
     pub(crate) fn append(&self, entry: Entry<'_>) -> Result<Logged, Error> {
         let before = self.newest()?;
         let at = self.room.state().now().max(before.at);
         let frame = entry.frame(before.seq + 1, at)?;
-        if frame.len() > FRAME_BYTES {
-            let message = format!("the message is {} bytes long, the limit is {FRAME_BYTES}", frame.len());
+        let most = FRAME_BYTES.min(self.room.inner().settings.outbound.max_bytes / 2);
+        if frame.len() > most {
+            let message =
+                format!("the message is {} bytes long in its frame, the limit is {most}", frame.len());
             return Err(Error::new(ErrorKind::Limit, message));
         }
         let newest = self.store().append(&before, at, &frame)?;
         let position = Position { epoch: newest.epoch, seq: newest.seq };
         self.memory().given.set(Some(position));
+        if before.is_blank() {
+            self.memory().armed.set(false);
+        }
         self.look_later();
         if self.is_time_to_prune(&before, &newest)
             && let Err(error) = self.prune(&newest)
@@ -79,7 +93,7 @@ impl<S: ObjectState> Log<'_, S> {
     /// The position of the newest entry.
     ///
     /// # Errors
-    /// As [`SqlStorage::exec`].
+    /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub(crate) fn position(&self) -> Result<Position, Error> {
         self.newest().map(|newest| Position { epoch: newest.epoch, seq: newest.seq })
     }
@@ -98,7 +112,11 @@ impl<S: ObjectState> Log<'_, S> {
         };
         if is_lost {
             self.memory().given.set(Some(Position { epoch: newest.epoch, seq: newest.seq }));
+            self.memory().armed.set(false);
             self.resync();
+        }
+        if self.has_to_arm() {
+            self.look_later();
         }
         Ok(newest)
     }
@@ -119,7 +137,7 @@ impl<S: ObjectState> Log<'_, S> {
     }
 
     /// Looks once at the end of the turn whether what was kept is still there: a transaction around it may have been
-    /// rolled back, and the next instance would not know.
+    /// rolled back, and the next instance would not know. Then sees to the alarm.
     fn look_later(&self) {
         if self.memory().looking.replace(true) {
             return;
@@ -127,11 +145,35 @@ impl<S: ObjectState> Log<'_, S> {
         let room = self.room.clone();
         self.room.state().wait_until(async move {
             let log = room.log();
+            let looked = log.newest();
             log.memory().looking.set(false);
-            if let Err(error) = log.newest() {
+            if let Err(error) = looked {
                 tracing::warn!(%error, "the log of a room could not be read");
             }
+            if let Err(error) = log.arm().await {
+                log.memory().armed.set(false);
+                tracing::warn!(%error, "no alarm is set for the old messages of a room");
+            }
         });
+    }
+
+    /// Whether the alarm has to be looked at: where there was no message before, and at the first use in each instance, in
+    /// case that the settings are others or the last one did not come to it. For messages after that the alarm is set
+    /// when it comes.
+    fn has_to_arm(&self) -> bool {
+        self.room.inner().alarm.is_some() && self.settings().max_age.is_some() && !self.memory().armed.get()
+    }
+
+    /// Sets the alarm for the oldest message, if it is not to come earlier.
+    async fn arm(&self) -> Result<(), Error> {
+        let Some(alarm) = self.room.inner().alarm.as_ref().filter(|_| self.has_to_arm()) else {
+            return Ok(());
+        };
+        self.memory().armed.set(true);
+        match self.due()? {
+            Some(due) => alarm.set_earlier(due).await,
+            None => Ok(()),
+        }
     }
 
     pub(super) fn bounds(&self, newest: &Facts) -> Bounds {
@@ -156,7 +198,7 @@ impl<S: ObjectState> Log<'_, S> {
     /// Deletes what is beyond the bounds, some thousands at most; the newest row stays. Whether it is all.
     ///
     /// # Errors
-    /// As [`SqlStorage::exec`].
+    /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub(super) fn prune(&self, newest: &Facts) -> Result<bool, Error> {
         let store = self.store();
         store.cut(store.floor(&self.bounds(newest), newest)?, newest)
@@ -168,6 +210,6 @@ fn millis(at: Timestamp) -> u64 {
 }
 
 /// How much longer than its age something is kept, in ms, so that much is deleted at once.
-fn slack(age: Duration) -> u64 {
+pub(super) fn slack(age: Duration) -> u64 {
     u64::try_from(age.as_millis()).unwrap_or(u64::MAX) / PARTS
 }

@@ -1,13 +1,20 @@
 //! What was published in a room: numbered, kept in the object's own SQLite within bounds, resumed from any number.
 
+mod ages;
 mod entry;
+mod excerpt;
 #[allow(clippy::module_inception)] // the type's own file
 mod log;
 mod position;
+mod replay;
 mod settings;
 mod store;
 
 pub(crate) use entry::{Entry, Logged};
+pub use excerpt::{Excerpt, Recorded, What};
 pub(crate) use log::{Log, Memory};
 pub use position::{NoPosition, Position};
+pub use replay::Gap;
+pub(crate) use replay::{Asked, Plan};
 pub use settings::History;
+pub use store::HistoryStats;

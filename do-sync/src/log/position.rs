@@ -1,3 +1,4 @@
+use serde::{Serialize, Serializer};
 use std::{fmt, str::FromStr};
 
 /// A place in a room's sequence: the number of a message, and the epoch in which it was given. Written `epoch-seq`, in
@@ -33,6 +34,13 @@ impl fmt::Display for Position {
         }
         let epoch = digits.get(at..).and_then(|digits| std::str::from_utf8(digits).ok()).unwrap_or("0");
         write!(f, "{epoch}-{}", self.seq)
+    }
+}
+
+/// As text.
+impl Serialize for Position {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
     }
 }
 

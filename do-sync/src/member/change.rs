@@ -4,13 +4,10 @@ use super::{
     mark::{Attached, foreign, raw},
     roster::close,
 };
-use crate::{Position, Room};
-use do_core::{CloseCode, CloseFrame, Error, ObjectState, Socket, SocketOf};
+use crate::{Position, Room, codes};
+use do_core::{CloseCode, CloseFrame, Error, ObjectState, ReadyState, Socket, SocketOf};
 use serde::Serialize;
 use serde_json::value::RawValue;
-
-/// The member was told to go, and not to come back.
-const KICKED: u16 = 4_501;
 
 impl<S: ObjectState> Room<S> {
     /// To be called in `websocket_close` and in `websocket_error`: whoever has no other open socket has left, or is waited
@@ -28,6 +25,9 @@ impl<S: ObjectState> Room<S> {
     /// All of it happens at the first poll, except that an alarm may not be set.
     pub async fn leave(&self, socket: &SocketOf<S>) -> Result<Option<Position>, Error> {
         let Some(attached) = self.mark_of(socket) else { return Ok(None) };
+        if socket.ready_state() != ReadyState::Open {
+            self.forget_outbound(socket);
+        }
         let (roster, id) = (self.roster(), attached.mark.m);
         let changes = roster.change(None, |changes| roster.settle(&id, changes))?;
         roster.arm().await?;
@@ -51,7 +51,7 @@ impl<S: ObjectState> Room<S> {
         // The sockets are still open: they hear of it themselves, before their close.
         roster.change(None, |changes| roster.end(member, changes))?;
         for socket in &sockets {
-            close(socket, KICKED, reason);
+            close(socket, codes::KICKED, reason);
         }
         roster.arm().await?;
         Ok(sockets.len())

@@ -10,19 +10,15 @@ use super::{
     store::{Row, Store},
 };
 use crate::{
-    Room,
+    Room, codes,
     log::{Entry, Logged},
     outbound::{Kind, Outgoing},
 };
 use do_core::{
-    AlarmScheduler, CloseCode, CloseFrame, Error, ErrorKind, Message, ObjectState, Socket, SocketOf, Tag,
-    Timestamp,
+    AlarmScheduler, CloseCode, Error, ErrorKind, Message, ObjectState, Socket, SocketOf, Tag, Timestamp,
 };
 use serde_json::value::RawValue;
 use std::{collections::BTreeMap, fmt, time::Duration};
-
-/// Another connection of the member took over.
-const REPLACED: u16 = 4_500;
 
 /// The members of one room.
 pub(crate) struct Roster<'a, S: ObjectState> {
@@ -50,10 +46,40 @@ pub(super) struct Changes {
     /// Everybody was looked at.
     whole: bool,
     rows: Vec<(String, Option<Row>)>,
-    pub(super) logged: Vec<(String, Logged)>,
+    news: Vec<News>,
+    logged: Vec<(String, Logged)>,
+}
+
+/// What is to be logged of a member.
+#[derive(Debug)]
+struct News {
+    member: String,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Joined(Option<Box<RawValue>>),
+    Updated(Box<RawValue>),
+    Left,
+}
+
+impl News {
+    fn entry(&self) -> Entry<'_> {
+        let member = self.member.as_str();
+        match &self.what {
+            What::Joined(data) => Entry::Joined { member, data: data.as_deref() },
+            What::Updated(data) => Entry::Updated { member, data },
+            What::Left => Entry::Left { member },
+        }
+    }
 }
 
 impl Changes {
+    fn tell(&mut self, member: &str, what: What) {
+        self.news.push(News { member: member.to_owned(), what });
+    }
+
     /// What was logged last of a member.
     pub(super) fn of(&self, member: &str) -> Option<&Logged> {
         self.logged.iter().rev().find(|(id, _)| id == member).map(|(_, logged)| logged)
@@ -174,7 +200,7 @@ impl<'a, S: ObjectState> Roster<'a, S> {
     /// Faults of the storage. The socket is closed then, and nothing was logged of it.
     pub(crate) fn entered(&self, admission: &Admission<S>, socket: &SocketOf<S>) -> Result<(), Error> {
         for old in &admission.replaced {
-            close(old, REPLACED, "another connection took over");
+            close(old, codes::REPLACED, "another connection took over");
         }
         let id = admission.member.as_str();
         let data = admission.data.as_deref();
@@ -202,7 +228,6 @@ impl<'a, S: ObjectState> Roster<'a, S> {
     /// Faults of the storage.
     pub(crate) fn on_alarm(&self) -> Result<Option<Timestamp>, Error> {
         self.change(None, |_| Ok(()))?;
-        self.memory().unarmed().set(false);
         Ok(self.memory().next())
     }
 
@@ -275,7 +300,12 @@ impl<'a, S: ObjectState> Roster<'a, S> {
         let memory = self.memory();
         let written = self.store().together(|| {
             self.catch_up(&mut changes)?;
-            body(&mut changes)
+            body(&mut changes)?;
+            // Last, because numbers that are given and taken back are an epoch of the log.
+            for news in changes.news.drain(..) {
+                changes.logged.push((news.member.clone(), self.room.log().append(news.entry())?));
+            }
+            Ok(())
         });
         // What was to be written, and could not be, is found out again by the next.
         written.inspect_err(|_| memory.forget())?;
@@ -338,13 +368,13 @@ impl<'a, S: ObjectState> Roster<'a, S> {
                 let latest =
                     open.iter().filter_map(|socket| self.room.mark_of(socket)).max_by_key(|a| a.mark.t);
                 let data = latest.and_then(|attached| attached.mark.d);
-                self.log(&id, Entry::Joined { member: &id, data: data.as_deref() }, changes)?;
+                changes.tell(&id, What::Joined(data.clone()));
                 row = Some(Row { data, gone: None });
             }
             Step::Return => row = row.map(|row| Row { gone: None, ..row }),
             Step::Await(until) => row = row.map(|row| Row { gone: Some(until), ..row }),
             Step::Leave => {
-                self.log(&id, Entry::Left { member: &id }, changes)?;
+                changes.tell(&id, What::Left);
                 row = None;
             }
         }
@@ -362,7 +392,7 @@ impl<'a, S: ObjectState> Roster<'a, S> {
         if self.store().row(id)?.is_none() {
             return Ok(());
         }
-        self.log(id, Entry::Left { member: id }, changes)?;
+        changes.tell(id, What::Left);
         self.store().delete(id)?;
         changes.rows.push((id.to_owned(), None));
         Ok(())
@@ -374,26 +404,17 @@ impl<'a, S: ObjectState> Roster<'a, S> {
         if row.data.as_deref().is_some_and(|old| old.get() == data.get()) {
             return Ok(());
         }
-        self.log(id, Entry::Updated { member: id, data }, changes)?;
+        changes.tell(id, What::Updated(data.to_owned()));
         let row = Row { data: Some(data.to_owned()), ..row };
         self.store().put(id, &row)?;
         changes.rows.push((id.to_owned(), Some(row)));
-        Ok(())
-    }
-
-    fn log(&self, id: &str, entry: Entry<'_>, changes: &mut Changes) -> Result<(), Error> {
-        let logged = self.room.log().append(entry)?;
-        changes.logged.push((id.to_owned(), logged));
         Ok(())
     }
 }
 
 /// The platform's own faults are its to tell: whether the socket closes changes nothing for the others.
 pub(super) fn close<T: Socket>(socket: &T, code: u16, reason: &str) {
-    let closed = CloseCode::new(code)
-        .and_then(|code| CloseFrame::new(code, reason))
-        .and_then(|frame| socket.close(frame));
-    if let Err(error) = closed {
+    if let Err(error) = socket.close(codes::frame(code, reason)) {
         tracing::debug!(%error, "a socket could not be closed");
     }
 }
@@ -403,12 +424,12 @@ const SEPARATOR: char = '\u{1f}';
 
 impl<S: ObjectState> Room<S> {
     /// The tag of all sockets that entered.
-    pub(super) fn entered_tag(&self) -> Result<Tag, Error> {
+    pub(crate) fn entered_tag(&self) -> Result<Tag, Error> {
         Tag::new(format!("{}{SEPARATOR}", self.key()))
     }
 
     /// The tag of a member's sockets: they are found without looking at all of the room.
-    pub(super) fn member_tag(&self, member: &str) -> Result<Tag, Error> {
+    pub(crate) fn member_tag(&self, member: &str) -> Result<Tag, Error> {
         Tag::new(format!("{}{SEPARATOR}{member}", self.key()))
     }
 }
@@ -422,5 +443,39 @@ fn base36(mut n: u64) -> String {
         if n == 0 {
             return digits.iter().rev().collect();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_done_about_a_member() {
+        let at = Timestamp::from_millis;
+        let (grace, now) = (Duration::from_millis(50), at(1_000));
+        let step = |gone, open| step(gone, open, grace, now);
+        assert_eq!(step(None, false), Step::Nothing);
+        assert_eq!(step(None, true), Step::Join);
+        assert_eq!(step(Some(None), true), Step::Nothing);
+        assert_eq!(step(Some(None), false), Step::Await(at(1_050)));
+        assert_eq!(step(Some(Some(at(1_001))), false), Step::Nothing);
+        assert_eq!(step(Some(Some(at(1_000))), false), Step::Leave);
+        assert_eq!(step(Some(Some(at(1_001))), true), Step::Return);
+        assert_eq!(step(Some(Some(at(900))), true), Step::Return, "whoever comes before it is said is back");
+        assert_eq!(step(Some(Some(at(9_999))), false), Step::Await(at(1_050)), "the clock went back");
+    }
+
+    #[test]
+    fn without_a_grace_whoever_has_no_socket_has_left() {
+        let now = Timestamp::from_millis(1_000);
+        for gone in [None, Some(now), Some(now + Duration::from_secs(9))] {
+            assert_eq!(step(Some(gone), false, Duration::ZERO, now), Step::Leave, "{gone:?}");
+        }
+    }
+
+    #[test]
+    fn a_connection_has_a_short_name() {
+        assert_eq!([0, 35, 36, u64::MAX].map(base36), ["0", "z", "10", "3w5e11264sgsf"]);
     }
 }

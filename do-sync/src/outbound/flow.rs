@@ -177,6 +177,7 @@ impl<S: ObjectState> Flow<S> {
         outlet.credit()
     }
 
+    /// A client has read so many bytes more. `false` when this socket has no credit.
     pub(super) fn acknowledged(&self, socket: &SocketOf<S>, bytes: u64, bounds: &Outbound) -> bool {
         let number = socket.number();
         let mut outlets = self.outlets.borrow_mut();
@@ -194,6 +195,13 @@ impl<S: ObjectState> Flow<S> {
             self.failed(&error);
         }
         true
+    }
+
+    pub(super) fn forget(&self, socket: &SocketOf<S>) {
+        let mut outlets = self.outlets.borrow_mut();
+        if !outlets.is_empty() {
+            outlets.remove(&socket.number());
+        }
     }
 
     /// How many sockets something is kept for.

@@ -77,7 +77,6 @@ impl<S: ObjectState> Room<S> {
 
     /// The bytes that a client may be sent before it acknowledges any; `None` when it need not, because the host tells
     /// what waits. For sockets that speak the protocol, before anything is delivered to them.
-    #[allow(dead_code)] // until `enter` is here
     pub(crate) fn credit(&self, socket: &SocketOf<S>) -> Option<u64> {
         self.inner().flow.credit(socket, &self.inner().settings.outbound)
     }
@@ -85,5 +84,10 @@ impl<S: ObjectState> Room<S> {
     /// A client has read so many bytes more. `false` when this socket has no credit: then it is none of ours.
     pub(crate) fn acknowledged(&self, socket: &SocketOf<S>, bytes: u64) -> bool {
         self.inner().flow.acknowledged(socket, bytes, &self.inner().settings.outbound)
+    }
+
+    /// A socket has closed: what waits for it is let go. Those who do not say so are found out later.
+    pub(crate) fn forget_outbound(&self, socket: &SocketOf<S>) {
+        self.inner().flow.forget(socket);
     }
 }

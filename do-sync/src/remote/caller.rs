@@ -192,3 +192,25 @@ pub(super) fn more<T: DeserializeOwned>(refused: Refused<serde_json::Value>) -> 
         Error::new(ErrorKind::Application, format!("the object's refusal cannot be read: {error}"))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_to_their_most_and_are_spread() {
+        let ms = Duration::from_millis;
+        let retries = Retries::new().backoff(ms(50), ms(300));
+        for (n, most) in [(1, 50), (2, 100), (3, 200), (4, 300), (5, 300), (u32::MAX, 300)] {
+            for chance in [0, 1, 49, 12_345, u64::MAX] {
+                assert!(retries.wait(n, chance) <= ms(most));
+            }
+            assert_eq!(retries.wait(n, most), ms(most));
+            assert_eq!(retries.wait(n, most + 1), ms(0));
+        }
+        let none = Retries::new().backoff(Duration::ZERO, Duration::ZERO);
+        assert_eq!(none.wait(9, u64::MAX), Duration::ZERO);
+        let endless = Retries::new().backoff(Duration::MAX, Duration::MAX);
+        assert_eq!(endless.wait(9, 7), ms(7));
+    }
+}

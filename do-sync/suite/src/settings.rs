@@ -1,4 +1,4 @@
-use crate::OutboundSettings;
+use crate::{HistorySettings, OutboundSettings};
 use do_core::{Failure, ObjectState, SqlExt, SqlStorage};
 use do_sync::Room;
 use serde::{Deserialize, Serialize};
@@ -15,19 +15,25 @@ pub struct Settings {
     pub auto_ping: Option<(String, String)>,
     /// Messages that are no commands go to everyone else in the room of their sender, as they are.
     pub relay: bool,
-    /// How long handlers of messages wait before they do anything, in ms.
-    pub slow_ms: u64,
+    /// The most sockets of each room.
+    pub max_sockets: Option<usize>,
+    /// What is kept.
+    pub history: HistorySettings,
     /// The bounds of what waits for slow readers.
     pub outbound: Option<OutboundSettings>,
 }
 
 impl Settings {
     /// What each room of the object is told when it is made: a line for each feature.
-    pub(crate) fn apply<S: ObjectState>(&self, mut room: Room<S>) -> Room<S> {
+    pub(crate) fn apply<S: ObjectState>(&self, room: Room<S>, state: &S) -> Room<S> {
+        let mut room = self.history.apply(room, state);
         if let Some(outbound) = &self.outbound {
             room = outbound.apply(room);
         }
-        room
+        match self.max_sockets {
+            Some(most) => room.max_sockets(most),
+            None => room,
+        }
     }
 
     /// Keeps them for the instances to come.

@@ -2,6 +2,7 @@
 
 mod autobahn;
 mod browser;
+mod client;
 mod lint;
 mod test;
 mod tree;
@@ -27,13 +28,22 @@ pub(crate) fn all() -> Vec<Step> {
         step("check-wasm", "the libraries compile for wasm32, each by itself and all together", wasm::check),
         step("clippy-wasm", "clippy without warnings for wasm32, all features", wasm::clippy),
         step("doc-wasm", "the documentation of what only wasm32 has builds without warnings", wasm::doc),
+        step(
+            "client",
+            "the JavaScript client keeps its rules and has the types that it declares",
+            client::check,
+        ),
         step("test", "unit, integration and documentation tests", test::test),
         step("examples", "the example programs build", test::examples),
         step("autobahn", "the WebSocket conformance cases pass against an echo object", autobahn::check),
-        step("browser", "the page of sync-server works in a real browser", browser::check),
+        step(
+            "browser",
+            "the JavaScript client and the page of sync-server work in a real browser",
+            browser::check,
+        ),
         step(
             "contract",
-            "all hosts keep the contract, and PLATFORM.md says where they differ",
+            "all hosts keep the contract, of which PLATFORM.md says where they differ, and the promises of do-sync",
             contract::check,
         ),
         step(
@@ -48,7 +58,7 @@ pub(crate) fn all() -> Vec<Step> {
         ),
         long(
             "contract-long",
-            "the cases of the contract that wait long, in workerd (--full)",
+            "the cases of the suites that wait long, in workerd (--full)",
             contract::check_long,
         ),
     ]

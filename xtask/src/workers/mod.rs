@@ -7,7 +7,7 @@ mod config;
 mod control;
 mod dev;
 mod migrations;
-mod npm;
+pub(crate) mod npm;
 mod shim;
 mod size;
 mod template;

@@ -1,4 +1,4 @@
-//! The programs from npm, pinned by xtask/npm/package-lock.json.
+//! The programs from npm, pinned by xtask/npm/package-lock.json and xtask/npm/types/package-lock.json.
 
 use crate::command::{is_program, on_path, run_within};
 use crate::problem::{Doing, Outcome, Problem};
@@ -30,18 +30,7 @@ pub(crate) struct Tools {
 /// # Errors
 /// There is no npm, its registry does not answer, or it has no programs for this machine.
 pub(crate) fn tools(workspace: &Workspace, optimiser: bool) -> Outcome<Tools> {
-    let folder = workspace.root.join("xtask/npm");
-    let lock_file = folder.join("package-lock.json");
-    let wanted = std::fs::read_to_string(&lock_file).doing(lock_file.display())?;
-    let _lock = lock(&lock_file)?;
-    let stamp = folder.join(STAMP);
-    let installed = std::fs::read_to_string(&stamp).unwrap_or_default();
-    let has = |optimiser| installed == stamp_text(&wanted, optimiser);
-    if !(has(true) || has(false) && !optimiser) {
-        install(&folder, optimiser)?;
-        std::fs::write(&stamp, stamp_text(&wanted, optimiser)).doing(stamp.display())?;
-    }
-    let modules = folder.join("node_modules");
+    let modules = modules(&workspace.root.join("xtask/npm"), optimiser)?;
     Ok(Tools {
         workerd: native(&modules.join("@cloudflare"), "workerd-", "bin/workerd")?,
         esbuild: native(&modules.join("@esbuild"), "", "bin/esbuild")?,
@@ -49,19 +38,42 @@ pub(crate) fn tools(workspace: &Workspace, optimiser: bool) -> Outcome<Tools> {
     })
 }
 
-fn install(folder: &Path, optimiser: bool) -> Outcome {
+/// The compiler of TypeScript, a program for node. It has a folder of its own: a Worker needs none of it.
+///
+/// # Errors
+/// There is no npm, or its registry does not answer.
+pub(crate) fn tsc(workspace: &Workspace) -> Outcome<PathBuf> {
+    Ok(modules(&workspace.root.join("xtask/npm/types"), true)?.join("typescript/bin/tsc"))
+}
+
+/// The packages of a folder; npm installs them when the lock file has changed.
+fn modules(folder: &Path, development: bool) -> Outcome<PathBuf> {
+    let lock_file = folder.join("package-lock.json");
+    let wanted = std::fs::read_to_string(&lock_file).doing(lock_file.display())?;
+    let _lock = lock(&lock_file)?;
+    let stamp = folder.join(STAMP);
+    let installed = std::fs::read_to_string(&stamp).unwrap_or_default();
+    let has = |development| installed == stamp_text(&wanted, development);
+    if !(has(true) || has(false) && !development) {
+        install(folder, development)?;
+        std::fs::write(&stamp, stamp_text(&wanted, development)).doing(stamp.display())?;
+    }
+    Ok(folder.join("node_modules"))
+}
+
+fn install(folder: &Path, development: bool) -> Outcome {
     if !on_path("npm") || !on_path("node") {
         return Err(Problem::new("npm is not on PATH: install Node.js 20 or later, which brings it"));
     }
     let mut npm = Command::new("npm");
     // Without the packages' scripts: they only put the native programs where their JavaScript wrappers look.
     npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier"]);
-    npm.arg(if optimiser { "--include=dev" } else { "--omit=dev" });
+    npm.arg(if development { "--include=dev" } else { "--omit=dev" });
     run_within(npm.current_dir(folder), LIMIT)
 }
 
-fn stamp_text(lock_file: &str, optimiser: bool) -> String {
-    format!("{}\n{lock_file}", if optimiser { "all" } else { "without the optimiser" })
+fn stamp_text(lock_file: &str, development: bool) -> String {
+    format!("{}\n{lock_file}", if development { "all" } else { "without the optimiser" })
 }
 
 /// The program in the one package for this machine: npm leaves out those for others.

@@ -13,6 +13,8 @@ use std::path::PathBuf;
 const WORKERD: &str = "DO_WORKERD";
 /// The objects of the contract suite, and what evicts them.
 pub(crate) const CONTRACT: &str = "do-core/tests/worker";
+/// The objects of the suite of do-sync.
+pub(crate) const SYNC_SUITE: &str = "do-sync/suite";
 
 /// A Worker for tests: the variable that names the folder, the crate, the kind of panic, and whether it is a test build.
 pub(crate) type Wanted = (&'static str, &'static str, Panic, bool);
@@ -52,7 +54,7 @@ pub(crate) fn build_all(workspace: &Workspace, wanted: &[Wanted]) -> Outcome<Vec
     Ok(variables)
 }
 
-/// Builds and tests the examples. The contract suite, which needs Workers too, is a check of its own.
+/// Builds and tests the examples. The suites, which need Workers too, are a check of their own.
 ///
 /// # Errors
 /// A build or a test fails.

@@ -4,7 +4,7 @@ use super::{
     connections::ConnLimits,
     decoder::{Decoder, Incoming, Input, ProtocolError},
     frame,
-    outbox::Outbox,
+    outbox::{Joined, Outbox},
 };
 use crate::{
     Close, CloseFrame, Error, Message,
@@ -228,6 +228,7 @@ impl Conn {
     pub(super) fn poll(
         &mut self,
         scratch: &mut [u8],
+        joined: &mut Joined,
         limits: ConnLimits,
         events: &mut Vec<(SocketKey, ConnEvent)>,
     ) -> Fate {
@@ -246,7 +247,7 @@ impl Conn {
                 }
             }
         }
-        self.write(cx);
+        self.write(cx, joined);
         self.throttled = self.is_behind(limits);
         match self.read(cx, scratch, limits.message_bytes, events) {
             // A wake-up of its own means that the runtime only asks for a pause.
@@ -262,9 +263,9 @@ impl Conn {
     }
 
     /// Writes what is queued. Reports nothing: when it fails, the next poll finds out what the peer still sent.
-    pub(super) fn flush(&mut self, limits: ConnLimits) -> Fate {
+    pub(super) fn flush(&mut self, joined: &mut Joined, limits: ConnLimits) -> Fate {
         let waker = Waker::from(self.waker());
-        self.write(&mut Context::from_waker(&waker));
+        self.write(&mut Context::from_waker(&waker), joined);
         if self.throttled && !self.is_behind(limits) {
             waker.wake_by_ref(); // to read on: what was written here wakes nobody
         }
@@ -294,8 +295,8 @@ impl Conn {
         Fate::Drop
     }
 
-    fn write(&mut self, cx: &mut Context<'_>) {
-        if let Poll::Ready(Err(error)) = self.poll_write(cx) {
+    fn write(&mut self, cx: &mut Context<'_>, joined: &mut Joined) {
+        if let Poll::Ready(Err(error)) = self.poll_write(cx, joined) {
             tracing::debug!(conn = ?self.waker.conn, %error, "writing failed");
             self.write_side = WriteSide::Failed;
             self.unflushed = false;
@@ -303,14 +304,14 @@ impl Conn {
         }
     }
 
-    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_write(&mut self, cx: &mut Context<'_>, joined: &mut Joined) -> Poll<io::Result<()>> {
         let Stream::Open(io) = &mut self.stream else { return Poll::Ready(Ok(())) };
         if self.write_side != WriteSide::Open {
             return Poll::Ready(Ok(()));
         }
         if !self.outbox.is_empty() {
             self.unflushed = true;
-            ready!(self.outbox.poll_write(io, cx))?;
+            ready!(self.outbox.poll_write(io, cx, joined))?;
         }
         if self.unflushed {
             ready!(Pin::new(&mut *io).poll_flush(cx))?;

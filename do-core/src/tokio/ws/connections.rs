@@ -4,6 +4,7 @@ use super::{
     connection::{Conn, ConnEvent, ConnWaker, Fate},
     cork::{Cork, FEW},
     frame::FrameCache,
+    outbox::Joined,
 };
 use crate::{
     CloseFrame, Message,
@@ -53,6 +54,7 @@ pub(crate) struct Connections {
     cork: Cork,
     cache: RefCell<FrameCache>,
     scratch: Cell<Vec<u8>>,
+    joined: Cell<Joined>,
 }
 
 impl Connections {
@@ -68,6 +70,7 @@ impl Connections {
             cork,
             cache: RefCell::default(),
             scratch: Cell::default(),
+            joined: Cell::default(),
         }
     }
 
@@ -89,8 +92,10 @@ impl Connections {
         let Some(mut conn) = self.table.borrow_mut().take(id) else { return };
         let mut scratch = self.scratch.take();
         scratch.resize(SCRATCH_BYTES, 0);
-        let fate = conn.poll(&mut scratch, self.limits, events);
-        self.scratch.set(scratch);
+        let mut joined = self.joined.take();
+        let fate = conn.poll(&mut scratch, &mut joined, self.limits, events);
+        joined.clear();
+        (self.joined.set(joined), self.scratch.set(scratch));
         // Pongs and the end after an error leave with the answers of the engine.
         if conn.has_output() {
             self.mark_dirty(id, &mut conn);
@@ -108,9 +113,12 @@ impl Connections {
         }
         let mut dirty = self.dirty.take();
         let begun = (dirty.len() >= FEW).then(|| self.cork.now());
+        let mut joined = self.joined.take();
         for id in &dirty {
-            self.flush_one(*id);
+            self.flush_one(*id, &mut joined);
         }
+        joined.clear();
+        self.joined.set(joined);
         if let Some(period) = begun.and_then(|begun| self.cork.flushed(dirty.len(), begun)) {
             for id in &dirty {
                 self.with(*id, |conn| conn.period = period);
@@ -150,10 +158,10 @@ impl Connections {
         *self.waiting.borrow_mut() = waiting; // its allocation
     }
 
-    fn flush_one(&self, id: ConnId) {
+    fn flush_one(&self, id: ConnId, joined: &mut Joined) {
         let Some(mut conn) = self.table.borrow_mut().take(id) else { return };
         conn.dirty = false;
-        let fate = conn.flush(self.limits);
+        let fate = conn.flush(joined, self.limits);
         self.put_back(id, conn, fate);
     }
 
@@ -230,7 +238,7 @@ impl Transport for Connections {
         let fits = |conn: &mut Conn| (conn.outbox().fits(bytes, gated, gated_bytes, bound), conn.waits);
         match self.with(conn, fits) {
             Some((false, true)) => {
-                self.flush_one(conn);
+                self.flush_one(conn, &mut Joined::default());
                 self.with(conn, fits).is_none_or(|(fits, _)| fits)
             }
             Some((fits, _)) => fits,
@@ -274,7 +282,7 @@ impl Transport for Connections {
     fn abort(&self, conn: ConnId) {
         let dropped = self.table.borrow_mut().remove(conn);
         if let Some(mut conn) = dropped {
-            conn.flush(self.limits);
+            conn.flush(&mut Joined::default(), self.limits);
         }
     }
 

@@ -101,3 +101,91 @@ impl fmt::Debug for Cork {
         f.debug_struct("Cork").field("most", &self.most).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Timestamp, engine::ManualClock};
+    use std::sync::Mutex;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    /// Stands where it was put, and is believed to flow.
+    #[derive(Debug, Default)]
+    struct Hand(Mutex<Duration>);
+
+    impl Hand {
+        fn put(&self, millis: u32) {
+            *self.0.lock().unwrap() = MS * millis;
+        }
+    }
+
+    impl Clock for Hand {
+        fn now(&self) -> Timestamp {
+            Timestamp::EPOCH
+        }
+
+        fn elapsed(&self) -> Duration {
+            *self.0.lock().unwrap()
+        }
+
+        fn real_wait(&self, until: Duration) -> Option<Duration> {
+            Some(until.saturating_sub(self.elapsed()))
+        }
+    }
+
+    fn cork(most: u32) -> (Cork, Arc<Hand>) {
+        let hand = Arc::new(Hand::default());
+        (Cork::new(MS * most, Arc::clone(&hand) as _), hand)
+    }
+
+    #[test]
+    fn what_an_expensive_flush_wrote_to_waits_nine_times_as_long() {
+        let (cork, hand) = cork(50);
+        assert!(!cork.holds(0));
+        hand.put(2);
+        assert_eq!(cork.flushed(1_000, Duration::ZERO), Some(1));
+        assert!(cork.holds(1) && !cork.holds(0));
+        assert_eq!(cork.until(), MS * 20);
+        hand.put(19);
+        assert!(!cork.ends());
+        hand.put(20);
+        assert!(cork.ends() && !cork.ends() && !cork.holds(1));
+        hand.put(40);
+        assert_eq!(cork.flushed(1_000, MS * 20), Some(2));
+        assert_eq!(cork.until(), MS * 90, "and at most as long as it may");
+    }
+
+    #[test]
+    fn what_is_cheap_or_was_interrupted_waits_not() {
+        let (cork, hand) = cork(50);
+        hand.put(1_000);
+        assert_eq!(cork.flushed(19, Duration::ZERO), None);
+        assert_eq!(cork.flushed(1_000, Duration::from_micros(999_001)), None);
+        assert_eq!(Cork::new(Duration::ZERO, hand).flushed(1_000, Duration::ZERO), None);
+    }
+
+    #[test]
+    fn a_second_room_makes_the_wait_longer_but_not_endless() {
+        let (cork, hand) = cork(50);
+        hand.put(2);
+        assert_eq!(cork.flushed(1_000, Duration::ZERO), Some(1));
+        hand.put(12);
+        assert_eq!(cork.flushed(1_000, MS * 9), Some(1));
+        assert_eq!(cork.until(), MS * 39);
+        hand.put(38);
+        assert_eq!(cork.flushed(1_000, MS * 18), Some(1));
+        assert_eq!(cork.until(), MS * 52);
+        hand.put(51);
+        assert_eq!(cork.flushed(1_000, MS * 50), Some(1));
+        assert_eq!(cork.until(), MS * 52);
+    }
+
+    #[test]
+    fn a_clock_that_is_moved_by_hand_makes_nobody_wait() {
+        let clock = ManualClock::at(Timestamp::EPOCH);
+        let cork = Cork::new(MS * 50, Arc::new(clock.clone()));
+        clock.advance(MS * 10);
+        assert_eq!(cork.flushed(1_000, Duration::ZERO), None);
+    }
+}

@@ -95,16 +95,23 @@ impl Outbox {
         &mut self,
         io: &mut W,
         cx: &mut Context<'_>,
+        joined: &mut Joined,
     ) -> Poll<io::Result<()>> {
-        while !self.frames.is_empty() {
-            let mut slices = [IoSlice::new(&[]); SLICES];
-            let mut used = 0;
-            for (slice, frame) in slices.iter_mut().zip(&self.frames) {
-                *slice = IoSlice::new(frame);
-                used += 1;
-            }
+        while let Some(front) = self.frames.front() {
             let io = Pin::new(&mut *io);
-            let written = ready!(io.poll_write_vectored(cx, slices.get(..used).unwrap_or_default()))?;
+            let written = if self.frames.len() == 1 {
+                ready!(io.poll_write(cx, front))?
+            } else if self.bytes < ENOUGH_BYTES {
+                ready!(io.poll_write(cx, joined.of(&self.frames)))?
+            } else {
+                let mut slices = [IoSlice::new(&[]); SLICES];
+                let mut used = 0;
+                for (slice, frame) in slices.iter_mut().zip(&self.frames) {
+                    *slice = IoSlice::new(frame);
+                    used += 1;
+                }
+                ready!(io.poll_write_vectored(cx, slices.get(..used).unwrap_or_default()))?
+            };
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
@@ -138,6 +145,35 @@ impl Outbox {
         }
         // A burst must not leave its queue behind in a connection that is idle from now on.
         self.frames = VecDeque::new();
+    }
+}
+
+/// Small frames as one piece: to hand that over is cheaper than a list. It is made once for all connections that one
+/// after the other have the same frames to write, as the members of a room have.
+#[derive(Debug, Default)]
+pub(super) struct Joined {
+    /// Kept, so that no other frame can take the place of one of them in memory.
+    frames: Vec<Bytes>,
+    bytes: Vec<u8>,
+}
+
+impl Joined {
+    fn of(&mut self, frames: &VecDeque<Bytes>) -> &[u8] {
+        let same = |(a, b): (&Bytes, &Bytes)| std::ptr::eq(&**a, &**b);
+        if self.frames.len() != frames.len() || !self.frames.iter().zip(frames).all(same) {
+            self.clear();
+            for frame in frames {
+                self.bytes.extend_from_slice(frame);
+                self.frames.push(frame.clone());
+            }
+        }
+        &self.bytes
+    }
+
+    /// Lets go of the frames.
+    pub(super) fn clear(&mut self) {
+        self.frames.clear();
+        self.bytes.clear();
     }
 }
 
@@ -186,7 +222,10 @@ mod tests {
     fn drain(outbox: &mut Outbox, room: usize) -> (String, usize) {
         let mut pipe = Pipe { room, out: Vec::new(), calls: 0 };
         let mut cx = Context::from_waker(std::task::Waker::noop());
-        assert_eq!(outbox.poll_write(&mut pipe, &mut cx).is_ready(), outbox.is_empty());
+        assert_eq!(
+            outbox.poll_write(&mut pipe, &mut cx, &mut Joined::default()).is_ready(),
+            outbox.is_empty()
+        );
         (String::from_utf8(pipe.out).unwrap(), pipe.calls)
     }
 
@@ -204,12 +243,30 @@ mod tests {
     }
 
     #[test]
-    fn many_frames_leave_in_one_call() {
+    fn many_frames_leave_in_few_calls() {
         let mut outbox = Outbox::default();
+        let frame = "x".repeat(200);
         for _ in 0..130 {
-            outbox.push("ab".into());
+            outbox.push(frame.clone().into());
         }
-        assert_eq!(drain(&mut outbox, 1_000), ("ab".repeat(130), 3));
+        assert_eq!(
+            drain(&mut outbox, 100_000),
+            (frame.repeat(130), 2),
+            "64 in a list, the rest as one piece"
+        );
+    }
+
+    #[test]
+    fn small_frames_leave_as_one_piece() {
+        let frames = |texts: [&str; 2]| texts.map(|text| Bytes::from(text.to_owned())).into();
+        let mut joined = Joined::default();
+        let first: VecDeque<Bytes> = frames(["ab", "c"]);
+        assert_eq!(joined.of(&first), b"abc");
+        assert_eq!(joined.of(&first.clone()), b"abc");
+        assert_eq!(joined.of(&frames(["d", "e"])), b"de");
+        assert_eq!(joined.of(&[first[1].clone()].into()), b"c");
+        joined.clear();
+        assert_eq!((joined.frames.len(), joined.of(&first)), (0, &b"abc"[..]));
     }
 
     #[test]

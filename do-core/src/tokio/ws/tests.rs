@@ -1,9 +1,9 @@
 //! The table over real TCP, hyper's server and real clients.
 
-use super::{ConnEvent, ConnLimits, Connections, response};
+use super::{ConnEvent, ConnLimits, Connections, Cork, response};
 use crate::{
     Body, Close, CloseCode, CloseFrame, Message, Response,
-    engine::{ConnId, SocketKey, Transport as _},
+    engine::{ConnId, SocketKey, SystemClock, Transport as _},
 };
 use futures::{SinkExt as _, StreamExt as _};
 use hyper::{service::service_fn, upgrade::OnUpgrade};
@@ -15,6 +15,8 @@ use tokio::{
     sync::{mpsc, oneshot},
 };
 use tokio_tungstenite::tungstenite as client;
+
+mod corked;
 
 /// A request to a server that hands its upgrades to a shard and answers once the shard has taken it.
 struct Opening {
@@ -39,6 +41,10 @@ struct Shard {
 
 impl Shard {
     async fn start(limits: ConnLimits) -> Self {
+        Self::corked(limits, Cork::new(Duration::ZERO, Arc::new(SystemClock::new()))).await
+    }
+
+    async fn corked(limits: ConnLimits, cork: Cork) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let (opening, openings) = mpsc::unbounded_channel();
@@ -46,7 +52,7 @@ impl Shard {
         let (wake, woken) = mpsc::unbounded_channel();
         let wake = Arc::new(move |id| wake.send(id).unwrap_or_default());
         Self {
-            conns: Connections::new(limits, Cork::new(Duration::ZERO, Arc::new(SystemClock::new())), wake),
+            conns: Connections::new(limits, cork, wake),
             woken,
             openings,
             addr,

@@ -2,7 +2,8 @@
 
 use crate::rooms::{Rooms, all_of, hears_json};
 use do_core::testing::{
-    Case, ClientExt, Driver, Exchange, Fault, Head, Lab, Opened, Outcome, Thrown, both, holds, same,
+    Case, Client, ClientExt, Driver, Exchange, Fault, Head, HostKind, Lab, Opened, Outcome, Thrown, both,
+    holds, same,
 };
 use http::{Method, Request};
 use serde_json::json;
@@ -16,7 +17,9 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         Case::new("r1 another address is not found", |lab| Box::pin(r1_not_found(lab))),
         Case::new("r1 a request for the room that is no upgrade is told what is spoken there", |lab| {
             Box::pin(r1_no_upgrade(lab))
-        }),
+        })
+        .shows("upgrade-header"),
+        Case::new("r1 a full room refuses until somebody leaves", |lab| Box::pin(r1_full(lab))),
         Case::new("r1 a socket with all ten tags is refused and is nowhere", |lab| {
             Box::pin(r1_ten_tags(lab))
         }),
@@ -67,7 +70,23 @@ async fn r1_no_upgrade<D: Driver>(lab: &Lab<D>) -> Outcome {
     let answer = get(lab, &lab.address("/room", "a")).await?;
     let header = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok());
     let told = (answer.status().as_u16(), header("upgrade"), header("sec-websocket-version"));
-    same("status and headers", told, (426, "websocket", "13"))
+    let upgrade = (lab.driver().kind() != HostKind::Workerd).then_some("websocket");
+    same("status and headers", told, (426, upgrade, "13"))
+}
+
+async fn r1_full<D: Driver>(lab: &Lab<D>) -> Outcome {
+    lab.configure("a", json!({"max_sockets": 2})).await?;
+    let mut ann = lab.join("a", &[]).await?;
+    let _bob = lab.join("a", &[]).await?;
+    match lab.driver().open(&lab.queried(&lab.address("/room", "a"), &[])).await? {
+        Opened::Client(_) => return Err(Fault::new("it was opened")),
+        Opened::Refused(status, _) => same("the status", status, 503)?,
+    }
+    same("the report", lab.broadcast("a", json!({"text": "hi"})).await?, all_of(2))?;
+    ann.hears_text("ann", "hi").await?;
+    ann.close(Some((1_000, ""))).await?;
+    lab.noted("a", "close", 1).await?;
+    lab.join("a", &[]).await.map(drop)
 }
 
 async fn r1_ten_tags<D: Driver>(lab: &Lab<D>) -> Outcome {

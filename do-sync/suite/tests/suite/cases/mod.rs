@@ -2,6 +2,7 @@
 
 mod broadcast;
 mod hibernation;
+mod history;
 mod joining;
 mod leaving;
 mod messages;
@@ -17,18 +18,21 @@ pub(crate) fn all<D: Driver>() -> Vec<Case<D>> {
         broadcast::cases(),
         leaving::cases(),
         messages::cases(),
+        history::cases(),
         outbound::cases(),
     ];
     features.into_iter().flatten().collect()
 }
 
 /// Where hosts are meant to differ: what cases name in `differs` and `shows`.
-pub(crate) const DIFFERENCES: &[Difference] = &[Difference {
-    id: "kit-reads",
-    title: "clients that stop reading",
-    rules: &["D11b", "R4"],
-    workerd: "What a client does not read fills the buffers of the operating system, then the runtime's.",
-    tokio: "It fills the buffers of the operating system, then the outbox.",
-    kit: "A client of the suite has read whatever arrived: it never stops. `Client::stall` of the kit does, in do-sync's \
-          own tests.",
-}];
+pub(crate) const DIFFERENCES: &[Difference] = &[Difference::new(
+    "kit-reads",
+    "clients that stop reading",
+    &["D11b", "R4"],
+)
+.in_workerd("What a client does not read fills the buffers of the operating system, then the runtime's.")
+.on_tokio("It fills the buffers of the operating system, then the outbox.")
+.in_kit(
+    "A client of the suite has read whatever arrived: it never stops. `Client::stall` of the kit does, in do-sync's own \
+     tests.",
+)];
