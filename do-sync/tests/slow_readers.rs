@@ -75,7 +75,7 @@ impl Rig {
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let listener = socket.listen(16).unwrap();
         let addr = listener.local_addr().unwrap();
-        host.serve(listener, async move |request: Request, env: HostEnv| {
+        host.serve(listener, move |request: Request, env: HostEnv| async move {
             Ok(env.namespace("HALL")?.named(name)?.fetch(request).await?)
         });
         let object = host.env().namespace("HALL").unwrap().named(name).unwrap();

@@ -27,20 +27,14 @@ pub(crate) fn all<D: Driver>() -> Vec<Case<D>> {
 }
 
 /// Where hosts are meant to differ: what cases name in `differs` and `shows`.
-pub(crate) const DIFFERENCES: &[Difference] = &[
-    Difference::new("upgrade-header", "what a refusal says of the protocol", &["r1"])
-        .in_workerd("Takes the header `upgrade` out of a 426: it is its own business, hop by hop.")
-        .on_tokio("The client gets it.")
-        .in_kit("As tokio."),
-    Difference::new("rows-counted", "how rows are counted", &["history"])
-        .in_workerd("Each statement tells how many rows it read and wrote, as they are billed.")
-        .on_tokio("Rows are not counted: what would be billed is nobody's.")
-        .in_kit("As tokio."),
-    Difference::new("kit-reads", "clients that stop reading", &["D11b", "R4"])
-        .in_workerd("What a client does not read fills the buffers of the operating system, then the runtime's.")
-        .on_tokio("It fills the buffers of the operating system, then the outbox.")
-        .in_kit(
-            "A client of the suite has read whatever arrived: it never stops. `Client::stall` of the kit does, in \
-             do-sync's own tests.",
-        ),
-];
+pub(crate) const DIFFERENCES: &[Difference] = &[Difference::new(
+    "kit-reads",
+    "clients that stop reading",
+    &["D11b", "R4"],
+)
+.in_workerd("What a client does not read fills the buffers of the operating system, then the runtime's.")
+.on_tokio("It fills the buffers of the operating system, then the outbox.")
+.in_kit(
+    "A client of the suite has read whatever arrived: it never stops. `Client::stall` of the kit does, in do-sync's own \
+     tests.",
+)];
