@@ -102,19 +102,19 @@ export interface BinaryEvent extends Sequenced {
   readonly from?: string;
 }
 
-/** A member has come or gone. */
+/** A member has come, has other data, or has gone. */
 export interface MemberEvent<M> extends Sequenced {
-  readonly type: "joined" | "left";
+  readonly type: "joined" | "updated" | "left";
   readonly member: string;
   readonly data?: M;
 }
 
-/** The room has greeted. `members`, `count` and `position` are those of the room. */
+/** The client is in the room: `members` and `count` are those of the room. After `gap` and `snapshot`, where there are these. */
 export interface OpenEvent extends Event {
   readonly type: "open";
   /** The own id. */
   readonly member?: string;
-  /** Whether it continues where it was; then nothing was missed. */
+  /** Whether everything was continued since the client was last in the room: then nothing is missing. */
   readonly resumed: boolean;
   /** How many of the messages that follow are old ones. */
   readonly replay: number;
@@ -158,6 +158,7 @@ export interface RoomEvents<T = unknown, M = unknown, E = unknown, S = unknown> 
   message: MessageEventOf<T>;
   binary: BinaryEvent;
   joined: MemberEvent<M>;
+  updated: MemberEvent<M>;
   left: MemberEvent<M>;
   /** Not sequenced: may be missed, or replaced by a newer one. */
   event: DataEvent<E>;

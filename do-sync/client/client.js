@@ -20,14 +20,14 @@ export const codes = Object.freeze({
 });
 
 /**
- * Whether a client comes back after this close code. Of the standard's codes all but those that say that this client
- * is at fault or that all is done; of 3000 to 4999 the lower half of each thousand.
+ * Whether a client comes back after this close code. Of the standard's codes after those that say that the connection
+ * or the server is at fault; of 3000 to 4999 after the lower half of each thousand.
  *
  * @param {number} code
  * @returns {boolean}
  */
 export const retries = (code) =>
-  code < 3000 ? ![1000, 1002, 1003, 1007, 1008, 1009, 1010].includes(code) : code % 1000 < 500;
+  code < 3000 ? [1001, 1005, 1006, 1011, 1012, 1013, 1014].includes(code) : code < 5000 && code % 1000 < 500;
 
 /** What the platform's timers can wait, in milliseconds; they do not wait at all for more. */
 const LONGEST = 2 ** 31 - 1;
@@ -97,12 +97,15 @@ export class RoomClient extends EventTarget {
   /** @type {any} */ #stableTimer;
   /** Failed connections since the last stable one. */ #failures = 0;
   /** Failed attempts since the last one that opened. */ #unopened = 0;
-  /** A second hole before anything was stable is no accident: then the pause grows. */ #resynced = false;
+  /** A second hole before anything was stable or new is no accident: then the pause grows. */ #resynced = false;
   /** In the browser's cache of pages. */ #suspended = false;
 
   /** What the application continues from, or cannot. @type {string | null | undefined} */ #asked;
   /** @type {string | undefined} */ #epoch;
   #seq = 0;
+  /** Where this connection began. */ #base = 0;
+  /** Whether this connection brings only a part of what was missed: then it is not in the room. */ #part = false;
+  /** Whether nothing was missed since the last connection that was in the room. */ #continued = true;
   /** How many of the next messages are old ones. */ #replay = 0;
   /** Members who are counted but not listed. */ #unlisted = 0;
 
@@ -259,14 +262,15 @@ export class RoomClient extends EventTarget {
     } catch {
       socket?.close();
     }
-    if (this.state === "connecting" && !idle) this.#unopened += 1;
+    if (this.state === "connecting" && !idle && !this.#part) this.#unopened += 1;
     if (stop || this.#unopened >= Math.max(maxFailures, 1)) return this.#stop(code, reason);
     let delay = maxDelay;
     if (!idle) {
       delay = random() * Math.min(maxDelay, minDelay * 2 ** this.#failures);
-      if (code !== codes.RESYNC || this.#resynced) this.#failures += 1;
+      if (code !== codes.RESYNC || (this.#resynced && this.#seq === this.#base)) this.#failures += 1;
       else [delay, this.#resynced] = [0, true];
     }
+    this.#part = false;
     if (!this.#suspended) this.#wait(delay, () => this.#attempt());
     this.#enter("waiting");
     this.#emit("close", { code, reason, delay });
@@ -325,7 +329,7 @@ export class RoomClient extends EventTarget {
   /** @param {unknown} data */
   #receive(data) {
     this.#heard();
-    if (data instanceof ArrayBuffer && this.state === "open" && this.#binary(data)) return;
+    if (data instanceof ArrayBuffer && this.#greeted && this.#binary(data)) return;
     if (typeof data === "string" && (data === this.#ping?.[1] || this.#text(data))) return;
     this.#emit("raw", { data });
   }
@@ -344,13 +348,20 @@ export class RoomClient extends EventTarget {
       return false;
     }
     const { t, s, at, from, member, d, data } = frame ?? {};
-    if (this.state !== "open") return t === "hello" && this.#hello(frame, POSITION.exec(at));
-    if (t === "ev") this.#emit("event", { data: d });
-    else if (t === "msg") return this.#next(s, "message", { at, from, data: d });
-    else if ((t === "joined" || t === "left") && typeof member === "string") {
-      return this.#next(s, t, { at, member, data });
-    } else return false;
+    if (t === undefined) return false;
+    // What is unknown is for a newer client, and what is wrong leaves a hole.
+    if (!this.#greeted) {
+      if (t === "hello") this.#hello(frame, POSITION.exec(at));
+    } else if (t === "ev") this.#emit("event", { data: d });
+    else if (t === "msg") this.#next(s, "message", { at, from, data: d });
+    else if (["joined", "updated", "left"].includes(t) && typeof member === "string") {
+      this.#next(s, t, { at, member, data });
+    }
     return true;
+  }
+
+  get #greeted() {
+    return this.state === "open" || this.#part;
   }
 
   /**
@@ -385,56 +396,65 @@ export class RoomClient extends EventTarget {
     this.#seq += 1;
     const replayed = this.#replay > 0;
     if (replayed) this.#replay -= 1; // and the greeting's list of members is newer
-    else if (type === "joined") this.members.set(fields.member, fields.data);
+    else if (type === "joined" || type === "updated") this.members.set(fields.member, fields.data);
     else if (type === "left" && !this.members.delete(fields.member)) {
       this.#unlisted = Math.max(0, this.#unlisted - 1);
     }
+    const attempt = this.#current;
     this.#emit(type, { seq, replayed, ...fields });
+    if (this.#part && !this.#replay && attempt === this.#current) this.#lost(codes.RESYNC, "next part");
     return true;
   }
 
   /**
    * @param {any} hello
    * @param {RegExpExecArray | null} at
-   * @returns {boolean}
    */
   #hello(hello, at) {
-    if (!at) return false;
+    if (!at) return;
     const attempt = this.#current;
-    const { stableAfter } = this.#options;
     const asked = this.position ?? this.#asked;
-    const before = { epoch: this.#epoch, seq: this.#seq };
+    // A server that continues elsewhere without a word leaves a gap all the same.
+    const missed = this.#epoch === at[1] && Number(at[2]) > this.#seq ? Number(at[2]) - this.#seq : null;
+    const { after = asked, lost = missed } = hello.gap ?? {};
     [this.#epoch, this.#seq, this.#asked] = [at[1], Number(at[2]), undefined];
+    this.#base = this.#seq;
+    this.#part = hello.more === true;
     this.#replay = Number(hello.replay) || 0;
     this.member = hello.member;
-    this.members.clear();
-    for (const each of Array.isArray(hello.members) ? hello.members : []) {
-      if (typeof each?.id === "string") this.members.set(each.id, each.data);
-    }
-    this.#unlisted = Math.max(0, (Number(hello.count) || 0) - this.members.size);
     this.#ping = Array.isArray(hello.ping) ? hello.ping : undefined;
     this.#credit = hello.credit > 0 ? hello.credit : undefined;
     this.#unacked = 0;
     this.#limit = hello.limits?.bytes > 0 ? hello.limits.bytes : Infinity;
     this.#unopened = 0;
+    /** Any listener may close or stop the client. @type {(type: string, fields: object) => void} */
+    const emit = (type, fields) => void (attempt === this.#current && this.#emit(type, fields));
+    if (!this.#part) this.#open(hello);
+    if (asked !== this.position) {
+      this.#continued = false;
+      if (asked) emit("gap", { after, lost });
+    }
+    if (hello.snapshot !== undefined) emit("snapshot", { data: hello.snapshot });
+    if (this.#part) return;
+    emit("open", { member: this.member, resumed: this.#continued, replay: this.#replay });
+    this.#continued = true;
+  }
+
+  /** In the room. @param {any} hello */
+  #open(hello) {
+    this.members.clear();
+    for (const each of Array.isArray(hello.members) ? hello.members : []) {
+      if (typeof each?.id === "string") this.members.set(each.id, each.data);
+    }
+    this.#unlisted = Math.max(0, (Number(hello.count) || 0) - this.members.size);
     this.#options.clearTimeout(this.#timer);
-    this.#heard();
     this.#stableTimer = this.#options.setTimeout(() => {
       this.#failures = 0;
       this.#resynced = false;
-    }, Math.min(stableAfter, LONGEST));
+    }, Math.min(this.#options.stableAfter, LONGEST));
     this.#enter("open");
+    this.#heard();
     this.#flush();
-    // A server that continues elsewhere without a word leaves a gap all the same.
-    const missed = this.#seq - before.seq;
-    const gap = hello.gap ?? { after: asked, lost: before.epoch === at[1] && missed > 0 ? missed : null };
-    /** @type {[string, object][]} */
-    const events = [["open", { member: this.member, resumed: asked === this.position, replay: this.#replay }]];
-    if (asked && asked !== this.position) events.push(["gap", { after: gap.after, lost: gap.lost ?? null }]);
-    if (hello.snapshot !== undefined) events.push(["snapshot", { data: hello.snapshot }]);
-    // Any listener may close or stop the client.
-    for (const [type, fields] of events) if (attempt === this.#current) this.#emit(type, fields);
-    return true;
   }
 
   // ---- What goes ----------------------------------------------------------------------------------------------
@@ -477,7 +497,8 @@ export class RoomClient extends EventTarget {
 
   #heard() {
     this.#probing = false;
-    if (this.#ping) this.#wait(this.#options.pingAfter, () => this.#probe());
+    if (this.#part) this.#wait(this.#options.connectTimeout, () => this.#lost(1006, "connect time-out"));
+    else if (this.#ping) this.#wait(this.#options.pingAfter, () => this.#probe());
   }
 
   #probe() {

@@ -1,6 +1,6 @@
 use crate::{
     BroadcastReport, Room,
-    outbound::{Kind, Outgoing},
+    outbound::{Kind, Outgoing, speaks_protocol},
 };
 use do_core::{Error, Message, ObjectState, Socket, SocketOf, Tag};
 use serde::de::DeserializeOwned;
@@ -69,7 +69,8 @@ impl<'a, S: ObjectState> Broadcast<'a, S> {
         self
     }
 
-    /// Only to sockets whose attachment is a `T` for which this holds; those with none or another are left alone.
+    /// Only to sockets to which the application attached a `T` for which this holds, before they came in or
+    /// [later](Room::set_attached); those with none or another are left alone.
     ///
     /// ```
     /// # use do_core::prelude::*;
@@ -82,7 +83,21 @@ impl<'a, S: ObjectState> Broadcast<'a, S> {
     /// # }
     /// ```
     pub fn filter_by<T: DeserializeOwned>(self, holds: impl Fn(&T) -> bool + 'a) -> Self {
-        self.filter(move |socket| matches!(socket.attachment::<T>(), Ok(Some(attached)) if holds(&attached)))
+        let room = self.room;
+        self.filter(move |socket| match room.attached::<T>(socket) {
+            Ok(Some(attached)) => holds(&attached),
+            // One that entered carries the room's own beside it, which must not be taken for a `T`.
+            Ok(None) if !speaks_protocol(socket) => {
+                matches!(socket.attachment::<T>(), Ok(Some(attached)) if holds(&attached))
+            }
+            Ok(None) | Err(_) => false,
+        })
+    }
+
+    /// Only to sockets of members whose data, as others see it, is a `T` for which this holds.
+    pub fn filter_member<T: DeserializeOwned>(self, holds: impl Fn(&T) -> bool + 'a) -> Self {
+        let room = self.room;
+        self.filter(move |socket| matches!(room.data_of::<T>(socket), Ok(Some(data)) if holds(&data)))
     }
 
     /// While it waits for a slow reader, a later message with the same key takes its place, in a room with

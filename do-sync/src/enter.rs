@@ -2,7 +2,7 @@ use crate::{
     Member, Position, Present, Refusal, Room, codes,
     log::{Asked, Plan},
     member::Refused,
-    publish::sequenced,
+    outbound::{Kind, Outgoing},
     wire,
 };
 use do_core::{
@@ -277,7 +277,7 @@ impl<'a, S: ObjectState> Greeting<'a, S> {
         let hello = Hello { members: Some(&members), count: Some(count), credit, ..self.hello(frames.len()) };
         let hello = Message::json(&hello)?;
         for message in std::iter::once(&hello).chain(&frames) {
-            self.room.deliver(socket, sequenced(message));
+            self.room.deliver(socket, Outgoing { message, key: None, kind: Kind::Replay });
         }
         Ok(())
     }
@@ -299,7 +299,9 @@ impl<'a, S: ObjectState> Greeting<'a, S> {
                 break;
             }
         }
-        socket.close(codes::frame(codes::RESYNC, "more"))?;
+        if let Err(error) = socket.close(codes::frame(codes::RESYNC, "more")) {
+            tracing::debug!(%error, "a socket that has its part of the history did not close");
+        }
         Ok(response)
     }
 }

@@ -1,11 +1,11 @@
 use crate::{
     BroadcastReport, Position, Room,
     log::{Entry, Logged},
-    outbound::{Delivered, Kind, Outgoing},
+    outbound::{Kind, Outgoing},
     wire,
 };
 use bytes::Bytes;
-use do_core::{Error, ErrorKind, Message, ObjectState, SocketOf};
+use do_core::{Error, ErrorKind, ObjectState, SocketOf};
 use serde::Serialize;
 use std::fmt;
 
@@ -94,20 +94,12 @@ impl<S: ObjectState> Room<S> {
     /// Sends what was numbered to all who entered.
     pub(crate) fn deliver_all(&self, logged: &Logged) -> BroadcastReport {
         let mut report = BroadcastReport::default();
+        let sequenced = Outgoing { message: &logged.frame, key: None, kind: Kind::Sequenced };
         for socket in self.entered() {
-            report.matched += 1;
-            match self.deliver(&socket, sequenced(&logged.frame)) {
-                Delivered::Queued | Delivered::Coalesced => report.queued += 1,
-                Delivered::Dropped | Delivered::Disconnected => report.dropped += 1,
-            }
+            report.count(self.deliver(&socket, sequenced));
         }
         report
     }
-}
-
-/// One of a sequence.
-pub(crate) fn sequenced(message: &Message) -> Outgoing<'_> {
-    Outgoing { message, key: None, kind: Kind::Sequenced }
 }
 
 impl<S: ObjectState> Publication<'_, S> {

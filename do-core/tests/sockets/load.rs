@@ -204,3 +204,45 @@ async fn sockets_of_many_objects_that_come_and_go_at_once_reach_their_own_object
     again.text("x").await;
     assert_eq!(again.next().await, text("room0 x"));
 }
+
+/// Passes messages of its publisher on to everybody else.
+struct Passes;
+impl Hooks for Passes {
+    async fn message(probe: &Probe<Self>, socket: HostSocket, message: Message) -> Result<()> {
+        for member in probe.state.sockets().tagged(&Tag::new("member")?) {
+            member.send(&message)?;
+        }
+        Ok(socket.send("passed on")?)
+    }
+}
+
+#[tokio::test]
+async fn d21_what_waits_for_company_arrives_in_order_before_the_end_of_the_host() {
+    const MEMBERS: usize = 100;
+    // In real time, because that is what expensive flushes are measured in. Whether this one is expensive depends on
+    // the machine; what arrives does not.
+    let real = |builder: do_core::tokio::Builder| {
+        builder.clock(do_core::tokio::SystemClock::new()).cork(Duration::from_secs(600))
+    };
+    let mut rig = Rig::with::<Passes>(real).await;
+    let mut members = Vec::new();
+    for _ in 0..MEMBERS {
+        members.push(rig.raw("a?tag=member").await);
+    }
+    let mut publisher = rig.raw("a").await;
+    for n in 0..40 {
+        publisher.text(&n.to_string()).await;
+        assert_eq!(publisher.next().await, text("passed on"));
+    }
+    let reading = async {
+        for mut member in members {
+            for n in 0..40 {
+                assert_eq!(member.next().await, text(&n.to_string()));
+            }
+            assert_eq!(member.next().await, close(1_001, ""));
+        }
+        drop(publisher);
+    };
+    let (ended, ()) = tokio::join!(rig.shutdown(Duration::from_secs(5)), reading);
+    ended.unwrap();
+}

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { RoomClient, codes, retries } from "../client.js";
-import { World, settled } from "./world.js";
+import { World, msg, settled } from "./world.js";
 
 test("who listens right after the constructor misses nothing", async () => {
   const world = new World();
@@ -115,10 +115,10 @@ test("a stable connection ends the doubling, a short one does not", async () => 
 });
 
 test("close codes: the table of the protocol", () => {
-  const stop = [1000, 1002, 1003, 1007, 1008, 1009, 1010, 3500, 3999, 4500, 4501, 4999];
-  const retry = [1001, 1005, 1006, 1011, 1012, 1013, 1014, 1015, 3000, 3499, 4000, 4499];
-  assert.deepEqual(stop.filter(retries), []);
-  assert.deepEqual(retry.filter(retries), retry);
+  const back = [1001, 1005, 1006, 1011, 1012, 1013, 1014];
+  for (const [from, to] of [[3000, 3499], [4000, 4499]]) for (let code = from; code <= to; code += 1) back.push(code);
+  const all = Array.from({ length: 6_000 }, (_, code) => code);
+  assert.deepEqual(all.filter(retries), back);
   assert.deepEqual(codes, { RESYNC: 4000, REPLACED: 4500, KICKED: 4501 });
 });
 
@@ -150,6 +150,20 @@ test("4000 comes back at once, but not twice before anything was stable", async 
   await world.pass(5_000);
   world.socket.end(codes.RESYNC);
   assert.equal(world.of("close")[0].delay, 0);
+});
+
+test("4000 after something new comes back at once, as often as that happens", async () => {
+  const world = new World();
+  const client = await world.connected();
+  for (let i = 0; i < 5; i += 1) {
+    world.socket.say(msg(i + 1, i));
+    world.socket.end(codes.RESYNC);
+    assert.equal(world.of("close")[0].delay, 0);
+    await world.pass(0);
+    world.socket.greet(client.position);
+  }
+  world.socket.end(codes.RESYNC);
+  assert.equal(world.of("close")[0].delay, 250);
 });
 
 test("attempts that never open end when the user says so, others in between start the count anew", async () => {

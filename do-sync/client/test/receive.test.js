@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
+import { codes } from "../client.js";
 import { World, frame, msg } from "./world.js";
 
 test("messages come in order with what is known of them, and the position is theirs", async () => {
@@ -99,7 +100,7 @@ test("a gap is told before what follows, and the new position is the room's", as
   const client = await world.client({ after: "k3x-2" });
   world.socket.greet("k3x-14", { replay: 1, gap: { after: "k3x-2", lost: 12 }, snapshot: { n: 1 } });
   world.socket.say(msg(15, "x"));
-  assert.deepEqual(world.heard.map(({ type }) => type), ["open", "gap", "snapshot", "message"]);
+  assert.deepEqual(world.heard.map(({ type }) => type), ["gap", "snapshot", "open", "message"]);
   assert.equal(world.of("open")[0].resumed, false);
   assert.deepEqual(world.of("gap"), [{ after: "k3x-2", lost: 12 }]);
   assert.deepEqual(world.of("snapshot"), [{ data: { n: 1 } }]);
@@ -149,7 +150,8 @@ test("members: those of the greeting, then who comes and goes; all are counted",
   assert.equal(client.member, "ann");
   assert.equal(client.count, 300);
   world.socket.say({ t: "joined", s: 1, at: 1, member: "cid", data: 2 });
-  world.socket.say({ t: "joined", s: 2, at: 1, member: "cid", data: 3 });
+  world.socket.say({ t: "updated", s: 2, at: 1, member: "cid", data: 3 });
+  assert.deepEqual(world.of("updated"), [{ seq: 2, replayed: false, at: 1, member: "cid", data: 3 }]);
   assert.equal(client.count, 301);
   world.socket.say({ t: "left", s: 3, at: 1, member: "bob" });
   world.socket.say({ t: "left", s: 4, at: 1, member: "one of the unlisted" });
@@ -178,31 +180,79 @@ test("old comings and goings are told but change nothing: the greeting is newer"
 test("what is not of the protocol is handed over as it came", async () => {
   const world = new World();
   const client = await world.connected({}, "k3x-0", { ping: ["ping", "pong"] });
-  const strange = [
-    "", "null", "7", '"msg"', "[]", "{", '{"t":1}', '{"t":"later","s":1}', '{"t":"msg"}', '{"t":"msg","s":"1"}',
-    '{"t":"msg","s":1.5}', '{"t":"msg","s":1e300}', '{"t":"joined","s":1}', '{"t":"left","s":1,"member":7}',
-    '{"t":"hello","at":"k3x-9"}', '{"type":"change"}', "ping", "\u0000",
-  ];
+  const strange = ["", "null", "7", '"msg"', "[]", "{", "{}", '{"type":"change"}', "ping", "\u0000"];
   for (const text of strange) world.socket.say(text);
   const long = frame(1, 1, "ann", []);
   const bytes = [new ArrayBuffer(0), new ArrayBuffer(17), long.slice(0, 20), new Uint8Array(18).buffer, frame(2n ** 63n, 1, "", [])];
   for (const data of bytes) world.socket.say(data);
-  assert.deepEqual(world.heard.map(({ type }) => type), Array(strange.length + bytes.length).fill("raw"));
   assert.deepEqual(world.of("raw").map(({ data }) => data), [...strange, ...bytes]);
-  assert.equal(client.position, "k3x-0");
-  assert.equal(client.state, "open");
+  assert.deepEqual([world.types(), client.position, client.state], [[], "k3x-0", "open"]);
 });
 
-test("before the greeting everything else is raw, and a greeting without a position is none", async () => {
+test("frames that are unknown or wrong are ignored", async () => {
+  const world = new World();
+  const client = await world.connected();
+  const wrong = [
+    '{"t":1}', '{"t":null}', '{"t":"later","s":1}', '{"t":"msg"}', '{"t":"msg","s":"1"}', '{"t":"msg","s":1.5}',
+    '{"t":"msg","s":1e300}', '{"t":"joined","s":1}', '{"t":"left","s":1,"member":7}', '{"t":"hello","at":"k3x-9"}',
+    '{"t":"__proto__","s":1,"member":"x"}', '{"t":["joined"],"s":1,"member":"x"}',
+  ];
+  for (const text of wrong) world.socket.say(text);
+  assert.deepEqual([world.types(), client.position, client.state], [[], "k3x-0", "open"]);
+});
+
+test("before the greeting there is no frame, and a greeting without a position is none", async () => {
   const world = new World();
   const client = await world.client();
   world.socket.open();
-  for (const data of [msg(1, 1), { t: "hello" }, { t: "hello", at: 7 }, { t: "hello", at: "K3X-7" }, { t: "hello", at: "a-b" }]) {
+  for (const data of [msg(1, 1), { t: "ev" }, { t: "hello" }, { t: "hello", at: 7 }, { t: "hello", at: "K3X-7" }, { t: "hello", at: "a-b" }]) {
     world.socket.say(data);
   }
   world.socket.say(frame(1, 1, "", []));
+  world.socket.say("mine");
   assert.equal(client.state, "connecting");
-  assert.deepEqual(world.types(), Array(6).fill("raw"));
+  assert.deepEqual(world.types(), ["raw", "raw"]);
+});
+
+test("what was missed comes in parts, at once one after the other, and only then the client is in the room", async () => {
+  const world = new World();
+  const client = await world.client({ after: "k3x-0", maxFailures: 1 });
+  assert.equal(client.send("mine"), "queued");
+  world.socket.greet("k3x-0", { more: true, replay: 2, members: undefined, count: undefined, ping: ["ping", "pong"] });
+  world.socket.say(msg(1, 1));
+  await world.pass(9_999); // a part may take longer than a greeting
+  world.socket.say(frame(2, 1, "", [2]));
+  assert.equal(client.state, "waiting");
+  assert.deepEqual(world.types(), ["message", "binary", "close"]);
+  await world.pass(0);
+  assert.equal(new URL(world.socket.url).searchParams.get("after"), "k3x-2");
+  world.socket.greet("k3x-2", { more: true, replay: 2 });
+  world.socket.say(msg(3, 3));
+  world.socket.end(codes.RESYNC); // the room was faster
+  await world.pass(0);
+  world.socket.greet("k3x-3", { replay: 1, members: [{ id: "ann" }], count: 1 });
+  assert.deepEqual([client.state, client.count], ["open", 1]);
+  world.socket.say(msg(4, 4));
+  assert.deepEqual(world.of("message").map(({ data, replayed }) => [data, replayed]), [[3, true], [4, true]]);
+  assert.deepEqual(world.of("open"), [{ member: "ann", resumed: true, replay: 1 }]);
+  assert.deepEqual(world.sockets.map(({ sent }) => sent), [[], [], ["mine"]]);
+});
+
+test("a part that does not come is a lost connection, and a gap before it is not forgotten", async () => {
+  const world = new World();
+  await world.client({ after: "old-3" });
+  world.socket.greet("k3x-0", { more: true, replay: 2, gap: { after: "old-3", lost: null }, snapshot: 7 });
+  assert.deepEqual(world.types(), ["gap", "snapshot"]);
+  world.socket.say(msg(1, 1));
+  await world.pass(10_000);
+  assert.equal(world.of("close")[0].reason, "connect time-out");
+  await world.pass(250);
+  world.socket.greet("k3x-1");
+  assert.deepEqual(world.of("open"), [{ member: "ann", resumed: false, replay: 0 }]);
+  world.socket.end();
+  await world.pass(500);
+  world.socket.greet("k3x-1");
+  assert.equal(world.of("open")[0].resumed, true);
 });
 
 test("a greeting with nonsense in it is read as far as it makes sense", async () => {
@@ -270,8 +320,8 @@ test("a listener that throws does not break the client", () => {
 test("a listener may close the client in the middle of a greeting", async () => {
   const world = new World();
   const client = await world.client({ after: "k3x-1" });
-  client.addEventListener("open", () => client.close());
-  world.socket.greet("k3x-9", { gap: { after: "k3x-1", lost: 8 }, credit: 1 });
-  assert.deepEqual(world.types(), ["open", "stopped"]);
+  client.addEventListener("gap", () => client.close());
+  world.socket.greet("k3x-9", { gap: { after: "k3x-1", lost: 8 }, snapshot: 1, credit: 1 });
+  assert.deepEqual(world.types(), ["gap", "stopped"]);
   assert.deepEqual(world.socket.sent, []);
 });

@@ -110,7 +110,7 @@ export class World {
   }
 
   listen(client) {
-    const names = ["open", "message", "binary", "joined", "left", "event", "gap", "snapshot", "raw", "refused"];
+    const names = ["open", "message", "binary", "joined", "updated", "left", "event", "gap", "snapshot", "raw", "refused"];
     for (const name of [...names, "close", "stopped"]) {
       client.addEventListener(name, (event) => this.heard.push(Object.fromEntries([["type", name], ...Object.entries(event)])));
     }

@@ -1,6 +1,6 @@
 use super::{
     Entry, History, Logged, Position,
-    store::{Bounds, Facts, Store},
+    store::{Bounds, Facts, HistoryStats, Store},
 };
 use crate::{Room, codes};
 use do_core::{AlarmScheduler, Error, ErrorKind, ObjectState, Socket, Timestamp, limits};
@@ -21,6 +21,7 @@ pub(crate) struct Memory {
     looking: Cell<bool>,
     /// An alarm comes for the oldest message, whichever it is.
     armed: Cell<bool>,
+    stats: Cell<HistoryStats>,
 }
 
 /// The log of one room.
@@ -35,6 +36,11 @@ impl<S: ObjectState> Room<S> {
         self.with(|settings| settings.history = history)
     }
 
+    /// What the history cost since this instance began.
+    pub fn history_stats(&self) -> HistoryStats {
+        self.inner().log.stats.get()
+    }
+
     pub(crate) fn log(&self) -> Log<'_, S> {
         Log { room: self }
     }
@@ -42,7 +48,7 @@ impl<S: ObjectState> Room<S> {
 
 impl<S: ObjectState> Log<'_, S> {
     pub(super) fn store(&self) -> Store<'_, S::Sql> {
-        Store { sql: self.room.state().sql(), room: self.room.key() }
+        Store { sql: self.room.state().sql(), room: self.room.key(), stats: &self.memory().stats }
     }
 
     pub(super) fn settings(&self) -> &History {

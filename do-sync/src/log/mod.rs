@@ -17,3 +17,4 @@ pub use position::{NoPosition, Position};
 pub use replay::Gap;
 pub(crate) use replay::{Asked, Plan};
 pub use settings::History;
+pub use store::HistoryStats;

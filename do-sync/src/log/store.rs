@@ -8,7 +8,7 @@
 //! Sums run over the rows, so whatever is beyond the bounds is found by binary search over the key.
 
 use do_core::{Error, ErrorKind, Message, Params, Row, Rows, SqlStorage, Timestamp, Value};
-use std::ops::ControlFlow;
+use std::{cell::Cell, ops::ControlFlow};
 
 /// `total`: bytes of all frames up to this one, since the log began. `frame` is what is sent, by `kind`.
 ///
@@ -103,17 +103,38 @@ impl Bounds {
     }
 }
 
+/// What the history of a room cost in this instance.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HistoryStats {
+    /// Rows read, as the platform bills them; where the host does not count, only those that were shown.
+    pub rows_read: u64,
+    /// Rows written, deleted ones too, as the platform bills them; 0 where the host does not count.
+    pub rows_written: u64,
+}
+
 /// The rows of one room.
 pub(super) struct Store<'a, Q> {
     pub(super) sql: &'a Q,
     pub(super) room: &'a str,
+    pub(super) stats: &'a Cell<HistoryStats>,
 }
 
 impl<Q: SqlStorage> Store<'_, Q> {
+    fn count(&self, read: u64, written: u64) {
+        let HistoryStats { rows_read, rows_written } = self.stats.get();
+        self.stats.set(HistoryStats { rows_read: rows_read + read, rows_written: rows_written + written });
+    }
+
+    fn exec(&self, sql: &str, params: impl Params) -> Result<Rows, Error> {
+        let rows = self.sql.exec(sql, params)?;
+        self.count(rows.rows_read().unwrap_or(0), rows.rows_written().unwrap_or(0));
+        Ok(rows)
+    }
+
     /// Runs what needs no table to be there.
     fn query(&self, sql: &str, params: impl Params) -> Result<Rows, Error> {
-        self.sql
-            .exec(sql, params)
+        self.exec(sql, params)
             .or_else(|error| if is_missing(&error) { Ok(Rows::default()) } else { Err(error) })
     }
 
@@ -131,7 +152,7 @@ impl<Q: SqlStorage> Store<'_, Q> {
 
     /// Begins the log: a blank row with the number 0, so that there is always a newest one.
     pub(super) fn begin(&self, epoch: u64, at: Timestamp) -> Result<Facts, Error> {
-        self.sql.exec(TABLE, ())?;
+        self.exec(TABLE, ())?;
         let facts = Facts { seq: 0, at, total: 0, epoch, kind: BLANK, bytes: 0 };
         self.insert(&facts, &[])?;
         Ok(facts)
@@ -150,18 +171,17 @@ impl<Q: SqlStorage> Store<'_, Q> {
     fn insert(&self, facts: &Facts, frame: &[u8]) -> Result<(), Error> {
         let Facts { seq, at, total, epoch, kind, .. } = *facts;
         let row = (self.room, number(seq), at, number(total), number(epoch), kind, frame);
-        self.sql
-            .exec(
-                "INSERT INTO _room_log (room, seq, at, total, epoch, kind, frame) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                row,
-            )
-            .map(drop)
+        self.exec(
+            "INSERT INTO _room_log (room, seq, at, total, epoch, kind, frame) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            row,
+        )
+        .map(drop)
     }
 
     /// Gives the newest row another epoch: every position that was told before is of another one now.
     pub(super) fn set_epoch(&self, newest: &Facts, epoch: u64) -> Result<Facts, Error> {
         let sql = "UPDATE _room_log SET epoch = ? WHERE room = ? AND seq = ?";
-        self.sql.exec(sql, (number(epoch), self.room, number(newest.seq)))?;
+        self.exec(sql, (number(epoch), self.room, number(newest.seq)))?;
         Ok(Facts { epoch, ..*newest })
     }
 
@@ -175,7 +195,10 @@ impl<Q: SqlStorage> Store<'_, Q> {
         let sql =
             format!("SELECT {FACTS}, frame FROM _room_log WHERE room = ? AND seq > ? ORDER BY seq LIMIT ?");
         let params = (self.room, number(seq), number(most));
-        self.sql.for_each(&sql, params, |row| Ok(each(Kept::read(&row)?)))
+        self.sql.for_each(&sql, params, |row| {
+            self.count(1, 0); // no host tells here
+            Ok(each(Kept::read(&row)?))
+        })
     }
 
     /// The number of the first row that is within the bounds; the one after the newest when none is.
@@ -203,15 +226,14 @@ impl<Q: SqlStorage> Store<'_, Q> {
         let before = before.min(newest.seq);
         let Some(oldest) = self.first_from(0)?.filter(|oldest| oldest.seq < before) else { return Ok(true) };
         let upto = before.min(oldest.seq + CUT);
-        self.sql
-            .exec("DELETE FROM _room_log WHERE room = ? AND seq < ?", (self.room, number(upto)))
+        self.exec("DELETE FROM _room_log WHERE room = ? AND seq < ?", (self.room, number(upto)))
             .map(|_| upto == before)
     }
 
     /// Takes the frame out of the newest row, whose number stays.
     pub(super) fn blank(&self, newest: &Facts) -> Result<(), Error> {
         let sql = "UPDATE _room_log SET kind = 0, frame = x'' WHERE room = ? AND seq = ?";
-        self.sql.exec(sql, (self.room, number(newest.seq))).map(drop)
+        self.exec(sql, (self.room, number(newest.seq))).map(drop)
     }
 
     /// The oldest row that is not blank. At most two rows read: only the oldest can be.

@@ -5,7 +5,7 @@ use super::{
     roster::close,
 };
 use crate::{Position, Room, codes};
-use do_core::{CloseCode, CloseFrame, Error, ObjectState, Socket, SocketOf};
+use do_core::{CloseCode, CloseFrame, Error, ObjectState, ReadyState, Socket, SocketOf};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -25,6 +25,9 @@ impl<S: ObjectState> Room<S> {
     /// All of it happens at the first poll, except that an alarm may not be set.
     pub async fn leave(&self, socket: &SocketOf<S>) -> Result<Option<Position>, Error> {
         let Some(attached) = self.mark_of(socket) else { return Ok(None) };
+        if socket.ready_state() != ReadyState::Open {
+            self.forget_outbound(socket);
+        }
         let (roster, id) = (self.roster(), attached.mark.m);
         let changes = roster.change(None, |changes| roster.settle(&id, changes))?;
         roster.arm().await?;

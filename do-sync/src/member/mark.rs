@@ -127,3 +127,65 @@ impl<S: ObjectState> Room<S> {
 pub(super) fn foreign() -> Error {
     Error::new(ErrorKind::NotFound, "the socket did not enter this room")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attached(data: Option<&str>, app: Option<&str>) -> Attached {
+        let raw = |text: &str| raw(text).unwrap();
+        let mark = Mark {
+            room: "r".into(),
+            m: "ann".into(),
+            c: "1z".into(),
+            t: Timestamp::from_millis(7),
+            d: data.map(raw),
+        };
+        Attached { mark, app: app.map(raw) }
+    }
+
+    #[test]
+    fn a_mark_is_read_as_it_is_written() {
+        let full = attached(Some("x"), Some("y")).write().unwrap();
+        let text = r#"{"do-sync":{"room":"r","m":"ann","c":"1z","t":7,"d":"x"},"app":"y"}"#;
+        assert_eq!(full.get(), text);
+        let read = Attached::read(text.as_bytes()).unwrap();
+        assert_eq!(read.write().unwrap().get(), text);
+        let bare = attached(None, None).write().unwrap();
+        assert_eq!(bare.get(), r#"{"do-sync":{"room":"r","m":"ann","c":"1z","t":7}}"#);
+        assert!(Attached::read(bare.get().as_bytes()).unwrap().app.is_none());
+    }
+
+    #[test]
+    fn any_other_shape_is_foreign() {
+        for text in [
+            "",
+            "null",
+            "7",
+            "[]",
+            "{}",
+            r#"{"do-sync":null}"#,
+            r#"{"do-sync":{"room":"r","m":"ann"}}"#,
+            r#"{"do-sync":["r","ann","1z",7]}"#,
+            r#"[{"room":"r","m":"ann","c":"1z","t":7}]"#,
+            r#"{"do-sync":{"room":"r","m":1,"c":"1z","t":7}}"#,
+            r#"{"room":"r","m":"ann","c":"1z","t":7}"#,
+            r#"{"do-sync":{"room":"r","m":"ann","c":"1z","t":7}"#,
+        ] {
+            assert!(Attached::read(text.as_bytes()).is_none(), "{text}");
+        }
+        assert!(Attached::read(b"\xff{").is_none());
+    }
+
+    #[test]
+    fn d26_data_and_attachment_share_one_limit() {
+        let room = limits::ATTACHMENT_BYTES - attached(Some(""), Some("")).write().unwrap().get().len();
+        let (half, rest) = ("x".repeat(room / 2), "y".repeat(room - room / 2));
+        assert!(attached(Some(&half), Some(&rest)).write().is_ok());
+        let error = attached(Some(&half), Some(&(rest + "y"))).write().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit);
+        let most = limits::ATTACHMENT_BYTES;
+        let said = format!("are {} bytes long with the room's own, the limit is {most}", most + 1);
+        assert!(error.to_string().ends_with(&said), "{error}");
+    }
+}

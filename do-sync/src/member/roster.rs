@@ -15,8 +15,7 @@ use crate::{
     outbound::{Kind, Outgoing},
 };
 use do_core::{
-    AlarmScheduler, CloseCode, CloseFrame, Error, ErrorKind, Message, ObjectState, Socket, SocketOf, Tag,
-    Timestamp,
+    AlarmScheduler, CloseCode, Error, ErrorKind, Message, ObjectState, Socket, SocketOf, Tag, Timestamp,
 };
 use serde_json::value::RawValue;
 use std::{collections::BTreeMap, fmt, time::Duration};
@@ -415,10 +414,7 @@ impl<'a, S: ObjectState> Roster<'a, S> {
 
 /// The platform's own faults are its to tell: whether the socket closes changes nothing for the others.
 pub(super) fn close<T: Socket>(socket: &T, code: u16, reason: &str) {
-    let closed = CloseCode::new(code)
-        .and_then(|code| CloseFrame::new(code, reason))
-        .and_then(|frame| socket.close(frame));
-    if let Err(error) = closed {
+    if let Err(error) = socket.close(codes::frame(code, reason)) {
         tracing::debug!(%error, "a socket could not be closed");
     }
 }
@@ -428,12 +424,12 @@ const SEPARATOR: char = '\u{1f}';
 
 impl<S: ObjectState> Room<S> {
     /// The tag of all sockets that entered.
-    pub(super) fn entered_tag(&self) -> Result<Tag, Error> {
+    pub(crate) fn entered_tag(&self) -> Result<Tag, Error> {
         Tag::new(format!("{}{SEPARATOR}", self.key()))
     }
 
     /// The tag of a member's sockets: they are found without looking at all of the room.
-    pub(super) fn member_tag(&self, member: &str) -> Result<Tag, Error> {
+    pub(crate) fn member_tag(&self, member: &str) -> Result<Tag, Error> {
         Tag::new(format!("{}{SEPARATOR}{member}", self.key()))
     }
 }
@@ -447,5 +443,39 @@ fn base36(mut n: u64) -> String {
         if n == 0 {
             return digits.iter().rev().collect();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_done_about_a_member() {
+        let at = Timestamp::from_millis;
+        let (grace, now) = (Duration::from_millis(50), at(1_000));
+        let step = |gone, open| step(gone, open, grace, now);
+        assert_eq!(step(None, false), Step::Nothing);
+        assert_eq!(step(None, true), Step::Join);
+        assert_eq!(step(Some(None), true), Step::Nothing);
+        assert_eq!(step(Some(None), false), Step::Await(at(1_050)));
+        assert_eq!(step(Some(Some(at(1_001))), false), Step::Nothing);
+        assert_eq!(step(Some(Some(at(1_000))), false), Step::Leave);
+        assert_eq!(step(Some(Some(at(1_001))), true), Step::Return);
+        assert_eq!(step(Some(Some(at(900))), true), Step::Return, "whoever comes before it is said is back");
+        assert_eq!(step(Some(Some(at(9_999))), false), Step::Await(at(1_050)), "the clock went back");
+    }
+
+    #[test]
+    fn without_a_grace_whoever_has_no_socket_has_left() {
+        let now = Timestamp::from_millis(1_000);
+        for gone in [None, Some(now), Some(now + Duration::from_secs(9))] {
+            assert_eq!(step(Some(gone), false, Duration::ZERO, now), Step::Leave, "{gone:?}");
+        }
+    }
+
+    #[test]
+    fn a_connection_has_a_short_name() {
+        assert_eq!([0, 35, 36, u64::MAX].map(base36), ["0", "z", "10", "3w5e11264sgsf"]);
     }
 }

@@ -186,11 +186,6 @@ impl<S: ObjectState> Once<S> {
         }
         Ok(last.unwrap_or(0).max(self.inner.last.get().unwrap_or(0)))
     }
-
-    #[cfg(test)]
-    pub(crate) fn counts(&self) -> (u64, u64) {
-        self.inner.tables.counts()
-    }
 }
 
 const REUSED: &str = "the request key was used for another request";

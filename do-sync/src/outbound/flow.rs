@@ -55,7 +55,7 @@ fn add(count: &Cell<u64>, more: u64) {
 }
 
 /// The attachment is one of a member: it came by [`Room::enter`], and so its client acknowledges.
-fn speaks_protocol(socket: &impl Socket) -> bool {
+pub(crate) fn speaks_protocol(socket: &impl Socket) -> bool {
     #[derive(Deserialize)]
     struct Marked {
         #[serde(rename = "do-sync")]
@@ -182,8 +182,9 @@ impl<S: ObjectState> Flow<S> {
         let number = socket.number();
         let mut outlets = self.outlets.borrow_mut();
         let Some(outlet) = outlets.get_mut(&number) else {
-            // Sent by an instance before this one: there is nothing to count it against.
-            return matches!(source_of(socket, bounds, || speaks_protocol(socket)), Source::Credit { .. });
+            // An instance before this one gave the credit.
+            let source = source_of(socket, bounds, || speaks_protocol(socket));
+            return matches!(source, Source::Credit { .. });
         };
         if outlet.credit().is_none() {
             return false;

@@ -8,7 +8,7 @@ mod stats;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use flow::Flow;
+pub(crate) use flow::{Flow, speaks_protocol};
 pub use settings::{OnFull, Outbound};
 pub use stats::OutboundStats;
 
@@ -81,13 +81,12 @@ impl<S: ObjectState> Room<S> {
         self.inner().flow.credit(socket, &self.inner().settings.outbound)
     }
 
-    /// A client has read so many bytes more. `false` when this socket has no credit: then the message is the application's.
+    /// A client has read so many bytes more. `false` when this socket has no credit: then it is none of ours.
     pub(crate) fn acknowledged(&self, socket: &SocketOf<S>, bytes: u64) -> bool {
         self.inner().flow.acknowledged(socket, bytes, &self.inner().settings.outbound)
     }
 
     /// A socket has closed: what waits for it is let go. Those who do not say so are found out later.
-    #[allow(dead_code)]
     pub(crate) fn forget_outbound(&self, socket: &SocketOf<S>) {
         self.inner().flow.forget(socket);
     }

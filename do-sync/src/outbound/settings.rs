@@ -18,6 +18,31 @@ const WINDOW: usize = 64 * 1_024;
 ///   acknowledge what they have read. What they had before the object last left memory is forgiven. A client that
 ///   acknowledges more than it reads is not found out. Sockets that came by [`Room::join`](crate::Room::join) do not
 ///   acknowledge: there nothing is bounded.
+///
+/// # Send buffers
+/// Whatever the host holds, the operating system holds more: megabytes for each connection that is not read, before the
+/// host learns of it. Whoever makes the listener sets how much, before it listens; accepted sockets inherit it:
+///
+/// ```
+/// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let socket = tokio::net::TcpSocket::new_v4()?;
+/// socket.set_reuseaddr(true)?;
+/// socket.set_send_buffer_size(64 * 1_024)?; // SO_SNDBUF; Linux doubles it for its own book-keeping
+/// socket.bind("127.0.0.1:0".parse()?)?;
+/// let listener = socket.listen(1_024)?;
+/// // From here on as with any other: `host.serve(listener, ..)`, `axum::serve(listener, ..)`.
+/// # drop(listener);
+/// # Ok(()) }
+/// ```
+///
+/// It bounds what one connection can have on its way, so that a fast one over a long distance is slower: 64 KiB are
+/// enough for 5 Mbit/s at 100 ms.
+///
+/// # When the object goes
+/// What the room keeps back is in memory, and keeps the object there, for as long as peers read, and for
+/// [`stall`](Self::stall) when they do not. When the object is reset or the process dies, it is lost with the sockets;
+/// clients that resume get what was published. On Workers a peer that stands still may stay connected after the 1013,
+/// with what the runtime holds for it, until the runtime ends it; natively that is ten seconds (rule D24).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outbound {
     pub(crate) max_bytes: usize,

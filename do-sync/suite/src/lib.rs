@@ -11,7 +11,9 @@
 //! 3. `tests/suite/cases/NAME.rs`: the cases; a line in `cases/mod.rs`.
 
 mod command;
+mod history;
 mod log;
+mod outbound;
 mod probe;
 mod query;
 mod room;
@@ -19,6 +21,8 @@ mod route;
 mod settings;
 
 pub use command::Command;
+pub use history::{HistoryCommand, HistorySettings};
+pub use outbound::{OutboundCommand, OutboundSettings, Policy};
 pub use probe::RoomProbe;
 pub use room::{Content, RoomCommand, Send};
 pub use route::route;

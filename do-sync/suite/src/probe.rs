@@ -11,7 +11,7 @@ const MOST: usize = 1 << 20;
 ///
 /// | request | answer |
 /// |---|---|
-/// | a WebSocket for `/room/NAME` | 101: it joins, with what the query says |
+/// | a WebSocket for `/room/NAME` | 101: it joins, with what the query says; with `member` it enters |
 /// | POST `/room/NAME` | what the [`Command`](crate::Command)s in the body gave, as JSON |
 /// | POST `/notify/NAME` | the report of the broadcast of the body, which is JSON |
 /// | GET `/room/NAME` | the refusal of do-sync |
@@ -42,9 +42,9 @@ pub(crate) struct At<S: ObjectState> {
 impl<S: ObjectState> Made<S> {
     fn new(state: &S, settings: Settings) -> Result<Self> {
         let main = if settings.all { Room::all(state) } else { Room::new(state) };
-        let mut rooms = vec![settings.apply(main)];
+        let mut rooms = vec![settings.apply(main, state)];
         for tag in &settings.rooms {
-            rooms.push(settings.apply(Room::tagged(state, Tag::new(tag.as_str())?)));
+            rooms.push(settings.apply(Room::tagged(state, Tag::new(tag.as_str())?), state));
         }
         if let (Some((ping, pong)), Some(room)) = (&settings.auto_ping, rooms.first()) {
             room.auto_ping(ping, pong)?;
@@ -58,6 +58,13 @@ impl<S: ObjectState> RoomProbe<S> {
         settings.keep(&self.state)?;
         *self.made.borrow_mut() = Made::new(&self.state, settings.clone())?;
         Ok(Value::Null)
+    }
+
+    /// After everything was deleted: the probe's own tables, and rooms with the settings of the beginning.
+    pub(crate) fn remake(&self) -> Result<()> {
+        Log::open(&self.state)?;
+        Settings::kept(&self.state)?;
+        Ok(())
     }
 
     /// The room with this tag, or the main one.
@@ -116,24 +123,24 @@ impl<S: ObjectState> DurableObject<S> for RoomProbe<S> {
             }
             (false, false) => match room.refusal(&request) {
                 Some(refusal) => Ok(refusal.reply()),
-                None => Ok(room.join(&request, query.accept()?)?.0),
+                None => match query.first("member") {
+                    Some(member) => {
+                        let settings = self.made.borrow().settings.history.clone();
+                        Ok(crate::history::enter(&room, &request, &query, member, &settings)?)
+                    }
+                    None => Ok(room.join(&request, query.accept()?)?.0),
+                },
             },
         }
     }
 
     async fn alarm(&self, _: AlarmInfo) -> Result<()> {
+        self.room(None)?.on_alarm().await?;
         Ok(self.log.note(json!({"event": "alarm"}))?)
     }
 
     async fn websocket_message(&self, socket: SocketOf<S>, message: Message) -> Result<()> {
         let room = self.room_of(&socket)?;
-        let (relay, slow) = {
-            let made = self.made.borrow();
-            (made.settings.relay, Duration::from_millis(made.settings.slow_ms))
-        };
-        if !slow.is_zero() {
-            self.state.sleep(slow).await;
-        }
         if message.as_text().is_some_and(|text| text.starts_with('[')) {
             let at = At { room, socket: Some(socket.clone()) };
             let values = match self.commands(message.parse_json()?, &at).await {
@@ -146,7 +153,7 @@ impl<S: ObjectState> DurableObject<S> for RoomProbe<S> {
         if room.answer_ping(&socket, &message) {
             return self.note_of(&socket, json!({"event": "ping"}));
         }
-        if relay {
+        if self.made.borrow().settings.relay {
             room.broadcast(message).except(&socket).send();
             return Ok(());
         }
@@ -157,6 +164,7 @@ impl<S: ObjectState> DurableObject<S> for RoomProbe<S> {
 
     async fn websocket_close(&self, socket: SocketOf<S>, close: Close) -> Result<()> {
         let room = self.room_of(&socket)?;
+        room.leave(&socket).await?;
         self.note_of(
             &socket,
             json!({
@@ -167,6 +175,7 @@ impl<S: ObjectState> DurableObject<S> for RoomProbe<S> {
     }
 
     async fn websocket_error(&self, socket: SocketOf<S>, error: Error) -> Result<()> {
+        self.room_of(&socket)?.leave(&socket).await?;
         self.note_of(&socket, json!({"event": "error", "kind": format!("{:?}", error.kind())}))
     }
 }

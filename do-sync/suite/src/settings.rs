@@ -1,3 +1,4 @@
+use crate::{HistorySettings, OutboundSettings};
 use do_core::{Failure, ObjectState, SqlExt, SqlStorage};
 use do_sync::Room;
 use serde::{Deserialize, Serialize};
@@ -16,13 +17,19 @@ pub struct Settings {
     pub relay: bool,
     /// The most sockets of each room.
     pub max_sockets: Option<usize>,
-    /// How long handlers of messages wait before they do anything, in ms.
-    pub slow_ms: u64,
+    /// What is kept.
+    pub history: HistorySettings,
+    /// The bounds of what waits for slow readers.
+    pub outbound: Option<OutboundSettings>,
 }
 
 impl Settings {
     /// What each room of the object is told when it is made: a line for each feature.
-    pub(crate) fn apply<S: ObjectState>(&self, room: Room<S>) -> Room<S> {
+    pub(crate) fn apply<S: ObjectState>(&self, room: Room<S>, state: &S) -> Room<S> {
+        let mut room = self.history.apply(room, state);
+        if let Some(outbound) = &self.outbound {
+            room = outbound.apply(room);
+        }
         match self.max_sockets {
             Some(most) => room.max_sockets(most),
             None => room,

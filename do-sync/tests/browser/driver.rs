@@ -33,6 +33,23 @@ pub(crate) async fn until(page: &Client, what: &str, expression: &str) -> Outcom
     Ok(())
 }
 
+/// Runs a story with a browser of its own and says how it went.
+pub(crate) async fn tell(name: &str, story: impl AsyncFnOnce(&mut Browser) -> Outcome) -> bool {
+    let outcome = async {
+        let mut browser = Browser::start().await.map_err(|error| error.to_string())?;
+        let outcome = timeout(4 * PATIENCE, story(&mut browser)).await;
+        browser.finish(outcome.unwrap_or_else(|_| Err("the story did not end".into()))).await
+    };
+    match outcome.await {
+        Ok(()) => println!("ok {name}"),
+        Err(error) => {
+            println!("FAILED {name}: {error}");
+            return false;
+        }
+    }
+    true
+}
+
 /// A driver and the windows that it opened, each a Chromium of its own with an empty profile.
 pub(crate) struct Browser {
     driver: Program,
@@ -98,13 +115,6 @@ impl Browser {
         let mut status = [0; 13];
         timeout(PATIENCE, stream.read_exact(&mut status)).await??;
         if &status == b"HTTP/1.1 200 " { Ok(()) } else { Err("the driver refuses".into()) }
-    }
-
-    /// Closes one window, as someone who goes home.
-    pub(crate) async fn leave(&mut self, name: &str) -> Outcome {
-        let index = self.windows.iter().position(|window| window.0 == name).ok_or("no such window")?;
-        let (_, client, _profile) = self.windows.remove(index);
-        Ok(client.close().await?)
     }
 
     /// Ends all, and gives the verdict together with what each window showed when it failed.

@@ -12,18 +12,24 @@ use tokio_tungstenite::tungstenite::{Message, handshake::server};
 
 const PAGE: &str = include_str!("page.html");
 const PAGE_JS: &str = include_str!("page.js");
-const EPOCH: &str = "k3x";
-
 /// What a room keeps on disk: it outlives the server.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Room(Arc<Mutex<Inner>>);
 
-#[derive(Default)]
 struct Inner {
+    epoch: &'static str,
     log: Vec<Message>,
-    sockets: Vec<(String, UnboundedSender<Message>)>,
+    sockets: Vec<Connection>,
     members: Vec<String>,
-    asked: Vec<String>,
+    /// How many connections there were.
+    numbers: usize,
+}
+
+struct Connection {
+    number: usize,
+    member: String,
+    /// The connection ends when this is gone.
+    socket: UnboundedSender<Message>,
 }
 
 /// A server of the room.
@@ -32,7 +38,17 @@ pub(crate) struct Server {
     task: JoinHandle<()>,
 }
 
+impl Default for Room {
+    fn default() -> Self {
+        Self::of_epoch("k3x")
+    }
+}
+
 impl Room {
+    pub(crate) fn of_epoch(epoch: &'static str) -> Self {
+        Self(Arc::new(Mutex::new(Inner { epoch, log: vec![], sockets: vec![], members: vec![], numbers: 0 })))
+    }
+
     /// Serves it, at this address or, with port 0, at any.
     pub(crate) async fn serve(&self, listen: &str) -> std::io::Result<Server> {
         let listener = TcpListener::bind(listen).await?;
@@ -78,12 +94,7 @@ impl Room {
 
     /// Ends the connections of a member without a word.
     pub(crate) fn hang_up(&self, member: &str) {
-        self.lock().sockets.retain(|(other, _)| other != member);
-    }
-
-    /// What was asked with `after`, connection by connection.
-    pub(crate) fn asked(&self) -> Vec<String> {
-        self.lock().asked.clone()
+        self.lock().sockets.retain(|other| other.member != member);
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -124,7 +135,7 @@ impl Room {
         };
         let (member, after) = (parameter("member").to_owned(), parameter("after").to_owned());
         let (send, mut receive) = unbounded_channel();
-        self.lock().enter(&member, &after, &send);
+        let connection = self.lock().enter(&member, &after, send);
         loop {
             tokio::select! {
                 out = receive.recv() => match out {
@@ -141,7 +152,7 @@ impl Room {
                 },
             }
         }
-        self.lock().leave(&member, &send);
+        self.lock().leave(&member, connection);
     }
 }
 
@@ -149,15 +160,15 @@ impl Inner {
     fn append(&mut self, frame: impl FnOnce(usize) -> Message) {
         let frame = frame(self.log.len() + 1);
         self.log.push(frame.clone());
-        self.sockets.retain(|(_, socket)| socket.send(frame.clone()).is_ok());
+        self.sockets.retain(|other| other.socket.send(frame.clone()).is_ok());
     }
 
-    fn enter(&mut self, member: &str, after: &str, socket: &UnboundedSender<Message>) {
-        self.asked.push(after.to_owned());
+    fn enter(&mut self, member: &str, after: &str, socket: UnboundedSender<Message>) -> usize {
+        self.numbers += 1;
         let takes_over = CloseFrame { code: CloseCode::from(4500), reason: "another took over".into() };
-        self.sockets.retain(|(other, socket)| {
-            other != member || {
-                let _ = socket.send(Message::Close(Some(takes_over.clone())));
+        self.sockets.retain(|other| {
+            other.member != member || {
+                let _ = other.socket.send(Message::Close(Some(takes_over.clone())));
                 false
             }
         });
@@ -169,13 +180,13 @@ impl Inner {
         }
         let now = self.log.len();
         let known = after
-            .strip_prefix(&format!("{EPOCH}-"))
+            .strip_prefix(&format!("{}-", self.epoch))
             .and_then(|seq| seq.parse().ok())
             .filter(|&seq: &usize| seq <= now);
         let at = known.unwrap_or(0);
         let members: Vec<Value> = self.members.iter().map(|id| json!({ "id": id })).collect();
         let mut hello = json!({
-            "t": "hello", "at": format!("{EPOCH}-{at}"), "member": member, "socket": "1", "replay": now - at,
+            "t": "hello", "at": format!("{}-{at}", self.epoch), "member": member, "socket": "1", "replay": now - at,
             "members": members, "count": members.len(), "ping": ["ping", "pong"], "limits": { "bytes": 1000 },
         });
         if known.is_none() && !after.is_empty() {
@@ -185,13 +196,16 @@ impl Inner {
         for frame in frames {
             let _ = socket.send(frame);
         }
-        self.sockets.push((member.to_owned(), socket.clone()));
+        let number = self.numbers;
+        self.sockets.push(Connection { number, member: member.to_owned(), socket });
+        number
     }
 
-    fn leave(&mut self, member: &str, socket: &UnboundedSender<Message>) {
-        let before = self.sockets.len();
-        self.sockets.retain(|(_, other)| !other.same_channel(socket));
-        if self.sockets.len() < before && !self.sockets.iter().any(|(other, _)| other == member) {
+    fn leave(&mut self, member: &str, connection: usize) {
+        self.sockets.retain(|other| other.number != connection);
+        if self.members.iter().any(|other| other == member)
+            && !self.sockets.iter().any(|other| other.member == member)
+        {
             self.members.retain(|other| other != member);
             self.append(|seq| {
                 Message::text(json!({ "t": "left", "s": seq, "at": 1, "member": member }).to_string())
@@ -202,9 +216,8 @@ impl Inner {
 
 impl Server {
     /// Ends it as `kill -9` does: no close frame, connections that just end.
-    pub(crate) async fn kill(self, room: &Room) {
+    pub(crate) async fn kill(self) {
         self.task.abort();
         let _ = self.task.await;
-        room.lock().sockets.clear(); // those are gone; that their members are too, a room finds out later
     }
 }

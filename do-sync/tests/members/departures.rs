@@ -1,7 +1,7 @@
 //! Who goes, in every way there is, and who comes back in time.
 
 use super::{
-    hall::{Rules, ask, builder, enter, hall, kit, there},
+    hall::{Flaw, Rules, ask, builder, enter, hall, kit, there},
     watch::{heard, log},
 };
 use do_core::{
@@ -213,6 +213,27 @@ fn a_leaving_that_could_not_be_written_is_written_by_the_next_use() {
             drop((bob, carl));
         });
     }
+}
+
+#[test]
+fn one_who_left_untold_is_missed_by_the_next_instance() {
+    let kit = kit(Rules { flaw: Flaw::Silent, ..Rules::default() }, 0);
+    kit.run(async {
+        let hall = hall(&kit);
+        let bob = enter(&kit, &hall, "m=bob").await;
+        drop(enter(&kit, &hall, "m=ann").await);
+        kit.settle().await;
+        assert_eq!(
+            (there(&hall).await, log(&hall).await),
+            (vec!["bob".to_owned()], vec!["+bob".to_owned(), "+ann".to_owned()])
+        );
+        kit.hibernate(&hall).await.unwrap();
+        let carl = enter(&kit, &hall, "m=carl").await;
+        kit.settle().await;
+        assert_eq!(log(&hall).await, ["+bob", "+ann", "-ann", "+carl"]);
+        assert_eq!(heard(&bob).short(), ["+ann", "-ann", "+carl"]);
+        drop(carl);
+    });
 }
 
 #[test]

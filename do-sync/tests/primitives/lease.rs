@@ -364,3 +364,44 @@ fn e12_the_raw_slot_serves_a_lease_alone_also_one_of_the_constructor() {
         assert_eq!(told, ["asked", "born"]);
     });
 }
+
+#[test]
+fn a_lease_that_is_put_off_or_released_does_not_set_the_alarm_again() {
+    let kit = builder().start().unwrap();
+    kit.run(async {
+        let set = |of: &Lab<HostState>| of.schedule.stats().alarms_set;
+        let times = within(&kit, move |lab| {
+            let ann = take(lab, "ann", MINUTE).unwrap();
+            let first = set(lab);
+            for _ in 0..5 {
+                lab.lease.renew("l", ann.token, 2 * MINUTE).unwrap().unwrap();
+                lab.lease.acquire("other", "bob", 3 * MINUTE).unwrap();
+            }
+            lab.lease.release("l", ann.token).unwrap();
+            (first, set(lab))
+        })
+        .await;
+        assert_eq!(times, (1, 1));
+        kit.advance(10 * MINUTE).await;
+        // For nothing after a minute, and for the other.
+        assert_eq!((alarms(), expired().len()), (2, 1));
+    });
+}
+
+#[test]
+fn an_alarm_that_was_given_up_is_set_again_by_the_next_grant() {
+    let kit = builder().start().unwrap();
+    kit.run(async {
+        let second = Duration::from_secs(1);
+        within(&kit, move |lab| {
+            take(lab, "ann", second).unwrap();
+            assert!(lab.schedule.retire("lease").unwrap());
+        })
+        .await;
+        kit.advance(2 * second).await;
+        assert_eq!(expired().len(), 0);
+        taken(&kit, "bob", second).await.unwrap(); // by the same instance
+        kit.advance(2 * second).await;
+        assert_eq!(expired().len(), 2);
+    });
+}

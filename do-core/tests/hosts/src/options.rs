@@ -5,7 +5,11 @@ use std::{env, fmt};
 
 /// How it is used, for who calls the binary itself.
 pub(crate) fn usage<S: Suite>() -> String {
-    let (suite, hosts) = (S::NAME, columns::<S>().join(", "));
+    let suite = S::NAME;
+    let (all, hosts) = match columns::<S>().len() {
+        4 => ("four", "kit, tokio, workerd or workerd-abort"),
+        _ => ("three", "kit, tokio or workerd"),
+    };
     let (page, writes, platform) = match S::PAGE {
         Some(_) => (" [--check]] [--platform [--check]", ", and writes PLATFORM.md", PLATFORM),
         None => ("", "", ""),
@@ -15,8 +19,8 @@ pub(crate) fn usage<S: Suite>() -> String {
 usage: {suite} [--host HOST]... [--all{page}] [--full] [--json] [--list] [NAME]...
 
   NAME         only the cases whose names contain it, such as d15
-  --host HOST  one of {hosts}; several if repeated
-  --all        all of them; fails where they differ without a documented reason{writes}
+  --host HOST  {hosts}; several if repeated
+  --all        all {all}; fails where they differ without a documented reason{writes}
 {platform}  --full       also the long cases in real time
   --json       an object on each line of standard output
   --list       the names of the cases"

@@ -15,7 +15,7 @@ fn a_member_gets_its_credit_and_the_rest_as_it_acknowledges() {
         rig.count(0..10).await;
         rig.kit.settle().await;
         assert_eq!(got(&client), texts(0..8)); // it reads, but does not say so
-        rig.act(|room| room.acknowledged(&named(room, "one"), 1)).await;
+        assert!(rig.act(|room| room.acknowledged(&named(room, "one"), 1)).await);
         rig.kit.settle().await;
         assert_eq!(got(&client), ["8"]);
         rig.act(|room| room.acknowledged(&named(room, "one"), 1_000)).await;
@@ -48,6 +48,7 @@ fn credit_survives_the_instance_as_what_is_unknown() {
         let client = rig.join("/one?member").await;
         rig.count(0..4).await;
         rig.kit.hibernate(&rig.stub).await.unwrap();
+        assert!(rig.act(|room| room.acknowledged(&named(room, "one"), 1)).await);
         rig.count(4..9).await; // found again by the attachment; what it had before is forgiven
         rig.kit.settle().await;
         assert_eq!((got(&client), rig.stats().await.messages), (texts(0..8), 1));
@@ -86,6 +87,7 @@ fn without_credit_the_host_tells_and_nobody_has_to_acknowledge() {
     rig.kit.run(async {
         let _client = rig.join("/one?member").await;
         assert_eq!(rig.act(|room| room.credit(&named(room, "one"))).await, None);
+        assert!(!rig.act(|room| room.acknowledged(&named(room, "one"), 1)).await);
     });
 }
 
