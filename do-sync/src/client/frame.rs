@@ -4,7 +4,7 @@
 use super::event::Peer;
 use bytes::Bytes;
 use do_core::{Message, Timestamp};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 /// A frame of the room.
@@ -68,9 +68,15 @@ struct Numbered {
     s: u64,
     at: i64,
     from: Option<String>,
+    /// A published `null` is a value, and not none.
+    #[serde(default, deserialize_with = "present")]
     d: Option<Box<RawValue>>,
     member: Option<String>,
     data: Option<Box<RawValue>>,
+}
+
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::<RawValue>::deserialize(from).map(Some)
 }
 
 #[derive(Deserialize)]
@@ -160,6 +166,8 @@ mod tests {
         assert_eq!(kind(r#"{"t":"ev","d":[1]}"#), "ev [1]");
         let message = r#"{"t":"msg","s":7,"at":5,"from":"ann","d":{"x": 1}}"#;
         assert!(kind(message).starts_with(r#"7 5 Message { from: Some("ann")"#), "{}", kind(message));
+        assert!(kind(r#"{"t":"msg","s":7,"at":5,"d":null}"#).ends_with("data: RawValue(null) }"));
+        assert_eq!(kind(r#"{"t":"ev","d":null}"#), "ev null");
         assert_eq!(kind(r#"{"t":"left","s":8,"at":5,"member":"bob"}"#), r#"8 5 Left("bob")"#);
         assert!(kind(r#"{"t":"joined","s":8,"at":5,"member":"bob"}"#).starts_with("8 5 Joined"));
         for unknown in [

@@ -4,12 +4,13 @@
 //! notice, because its bucket fills up and is forgotten like any other.
 
 use super::settings::Rate;
+use std::collections::BTreeMap;
 
-/// The buckets of a room's sockets. `K` is the handle of a socket, which hosts give no number.
+/// The buckets of a room's sockets, by their numbers.
 #[derive(Debug)]
-pub(crate) struct Buckets<K> {
-    /// The latest at the end: most messages come from one who sent a moment ago, and so the search begins there.
-    ahead: Vec<(K, u64)>,
+pub(crate) struct Buckets {
+    /// When each would be full, in nanoseconds of any clock.
+    ahead: BTreeMap<u64, u64>,
     /// How many there may be before full ones are looked for.
     most: usize,
     /// When they are looked for in any case.
@@ -19,28 +20,24 @@ pub(crate) struct Buckets<K> {
 /// As many are kept without looking for full ones.
 const FEW: usize = 64;
 
-impl<K> Default for Buckets<K> {
+impl Default for Buckets {
     fn default() -> Self {
-        Self { ahead: Vec::new(), most: FEW, next: 0 }
+        Self { ahead: BTreeMap::new(), most: FEW, next: 0 }
     }
 }
 
-impl<K: PartialEq + Clone> Buckets<K> {
-    /// Takes a token from the bucket of `key`; `false` when it is empty. `now` in nanoseconds of any clock.
+impl Buckets {
+    /// Takes a token from a bucket; `false` when it is empty.
     ///
     /// The number of a socket is the time at which its bucket would be full: each message moves it one interval on,
     /// from now at the earliest, and it must not get further ahead of now than the burst allows.
-    pub(crate) fn take(&mut self, key: &K, rate: Rate, now: u64) -> bool {
+    pub(crate) fn take(&mut self, socket: u64, rate: Rate, now: u64) -> bool {
         self.tidy(rate, now);
-        let found = self.ahead.iter().rposition(|(other, _)| other == key);
-        let full = found.and_then(|at| self.ahead.get(at)).map_or(now, |(_, full)| (*full).max(now));
+        let full = self.ahead.get(&socket).map_or(now, |full| (*full).max(now));
         if full - now > rate.tolerance {
             return false;
         }
-        if let Some(at) = found {
-            self.ahead.swap_remove(at);
-        }
-        self.ahead.push((key.clone(), full.saturating_add(rate.interval)));
+        self.ahead.insert(socket, full.saturating_add(rate.interval));
         true
     }
 
@@ -50,15 +47,9 @@ impl<K: PartialEq + Clone> Buckets<K> {
         if now < self.next && self.ahead.len() < self.most {
             return;
         }
-        self.ahead.retain(|(_, full)| *full > now);
-        self.most = (self.ahead.len() * 2).max(FEW);
-        self.ahead.shrink_to(self.most);
+        self.ahead.retain(|_, full| *full > now);
+        self.most = self.ahead.len().saturating_mul(2).max(FEW);
         self.next = now.saturating_add(rate.tolerance.saturating_add(rate.interval));
-    }
-
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.ahead.len()
     }
 }
 
@@ -71,7 +62,7 @@ mod tests {
     #[test]
     fn a_burst_passes_at_once_and_then_one_each_interval() {
         let mut buckets = Buckets::default();
-        let mut take = |now| buckets.take(&1, EVERY_10, now);
+        let mut take = |now| buckets.take(1, EVERY_10, now);
         assert_eq!([take(100), take(100), take(100), take(100)], [true, true, true, false]);
         assert_eq!([take(109), take(110), take(110)], [false, true, false]);
         assert_eq!([take(140), take(140), take(140), take(140)], [true, true, true, false], "full after 30");
@@ -81,9 +72,9 @@ mod tests {
     fn one_socket_does_not_use_up_the_tokens_of_another() {
         let mut buckets = Buckets::default();
         for _ in 0..10 {
-            buckets.take(&1, EVERY_10, 0);
+            buckets.take(1, EVERY_10, 0);
         }
-        assert!(!buckets.take(&1, EVERY_10, 0) && buckets.take(&2, EVERY_10, 0));
+        assert!(!buckets.take(1, EVERY_10, 0) && buckets.take(2, EVERY_10, 0));
     }
 
     #[test]
@@ -91,29 +82,29 @@ mod tests {
         let mut buckets = Buckets::default();
         for key in 0..100_000_u64 {
             // One message each, one after the other: at any time ten of them are ahead.
-            assert!(buckets.take(&key, EVERY_10, key));
-            assert!(buckets.len() <= 2 * FEW, "{}", buckets.len());
+            assert!(buckets.take(key, EVERY_10, key));
+            assert!(buckets.ahead.len() <= 2 * FEW, "{}", buckets.ahead.len());
         }
-        buckets.take(&0, EVERY_10, 200_000);
-        assert_eq!(buckets.len(), 1);
+        buckets.take(0, EVERY_10, 200_000);
+        assert_eq!(buckets.ahead.len(), 1);
     }
 
     #[test]
     fn a_crowd_keeps_its_buckets() {
         let mut buckets = Buckets::default();
         for key in 0..1_000 {
-            assert!(buckets.take(&key, EVERY_10, 0));
+            assert!(buckets.take(key, EVERY_10, 0));
         }
         for key in 0..1_000 {
-            assert_eq!([0; 3].map(|now| buckets.take(&key, EVERY_10, now)), [true, true, false], "{key}");
+            assert_eq!([0; 3].map(|now| buckets.take(key, EVERY_10, now)), [true, true, false], "{key}");
         }
-        assert_eq!(buckets.len(), 1_000);
+        assert_eq!(buckets.ahead.len(), 1_000);
     }
 
     #[test]
     fn the_end_of_time_does_no_harm() {
         let mut buckets = Buckets::default();
         let slow = Rate { interval: u64::MAX, tolerance: u64::MAX };
-        assert!(buckets.take(&1, slow, u64::MAX) && buckets.take(&1, slow, 0));
+        assert!(buckets.take(1, slow, u64::MAX) && buckets.take(1, slow, 0));
     }
 }

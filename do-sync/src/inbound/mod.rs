@@ -25,12 +25,16 @@ const LOGGED_CHARS: usize = 200;
 /// Lines about malformed messages: ten at once, then one in six seconds. A peer must not fill the log.
 const LOGGED: Rate = Rate { interval: 6_000_000_000, tolerance: 9 * 6_000_000_000 };
 
+/// Acknowledgements, in rooms that limit the rate of messages: no client has reason to send as many.
+const ACKNOWLEDGEMENTS: Rate = Rate { interval: 1_000_000, tolerance: 1_000_000_000 };
+
 /// What a room remembers about its peers' messages, as long as the instance lives.
 pub(crate) struct Watch<S: ObjectState> {
-    buckets: RefCell<Buckets<SocketOf<S>>>,
+    buckets: RefCell<Buckets>,
+    acknowledgements: RefCell<Buckets>,
     /// Those that the room closed and whose peers may still send: about as many as there are such connections.
     expelled: RefCell<Vec<SocketOf<S>>>,
-    log: RefCell<Buckets<()>>,
+    log: RefCell<Buckets>,
     /// Malformed messages that were not logged since the last that was.
     unlogged: Cell<u64>,
     stats: Cell<InboundStats>,
@@ -40,6 +44,7 @@ impl<S: ObjectState> Default for Watch<S> {
     fn default() -> Self {
         Self {
             buckets: RefCell::default(),
+            acknowledgements: RefCell::default(),
             expelled: RefCell::default(),
             log: RefCell::default(),
             unlogged: Cell::default(),
@@ -164,19 +169,24 @@ impl<S: ObjectState> Room<S> {
             return Received::Dropped(Rejected::Closing);
         }
         // Before the bounds: a peer must be able to say that it has read what the room sent, however much that was.
-        if let Some(bytes) = acknowledgement(message)
-            && self.acknowledged(socket, bytes)
-        {
-            watch.count(|stats| stats.control += 1);
-            return Received::Control;
-        }
-        if message.len() > bounds.max_bytes {
+        let is_control = acknowledgement(message).is_some_and(|bytes| self.acknowledged(socket, bytes));
+        if !is_control && message.len() > bounds.max_bytes {
             watch.count(|stats| stats.too_big += 1);
             self.expel(socket, CloseCode::TOO_BIG, "the message is too long");
             return Received::Dropped(Rejected::TooBig);
         }
-        let on_time = |rate| watch.buckets.borrow_mut().take(socket, rate, nanos(self.state().now()));
+        let on_time = |rate| {
+            let (buckets, rate) = match is_control {
+                true => (&watch.acknowledgements, ACKNOWLEDGEMENTS),
+                false => (&watch.buckets, rate),
+            };
+            buckets.borrow_mut().take(socket.number(), rate, nanos(self.state().now()))
+        };
         if bounds.rate.is_none_or(on_time) {
+            if is_control {
+                watch.count(|stats| stats.control += 1);
+                return Received::Control;
+            }
             return Received::Value(());
         }
         watch.count(|stats| stats.too_often += 1);
@@ -190,7 +200,7 @@ impl<S: ObjectState> Room<S> {
     fn malformed(&self, socket: &SocketOf<S>, message: &Message, error: &Error) {
         let watch = self.watch();
         watch.count(|stats| stats.malformed += 1);
-        if watch.log.borrow_mut().take(&(), LOGGED, nanos(self.state().now())) {
+        if watch.log.borrow_mut().take(0, LOGGED, nanos(self.state().now())) {
             let reason: String = error.to_string().chars().take(LOGGED_CHARS).collect();
             let (bytes, tags, before) = (message.len(), socket.tags(), watch.unlogged.take());
             // Debug form: the text is partly the peer's, and must not forge log lines.
