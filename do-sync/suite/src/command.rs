@@ -1,6 +1,4 @@
-use crate::{
-    HistoryCommand, MembersCommand, OutboundCommand, RoomCommand, RoomProbe, Settings, probe::At,
-};
+use crate::{HistoryCommand, MembersCommand, OutboundCommand, RoomCommand, RoomProbe, Settings, probe::At};
 use do_core::{Failure, ObjectState};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -13,8 +13,8 @@
 mod command;
 mod history;
 mod log;
-mod outbound;
 mod members;
+mod outbound;
 mod probe;
 mod query;
 mod room;
@@ -23,8 +23,8 @@ mod settings;
 
 pub use command::Command;
 pub use history::{HistoryCommand, HistorySettings};
-pub use outbound::{OutboundCommand, OutboundSettings, Policy};
 pub use members::{MembersCommand, MembersSettings};
+pub use outbound::{OutboundCommand, OutboundSettings, Policy};
 pub use probe::RoomProbe;
 pub use room::{Content, RoomCommand, Send};
 pub use route::route;
