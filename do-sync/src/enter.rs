@@ -6,8 +6,8 @@ use crate::{
     wire,
 };
 use do_core::{
-    Error, ErrorKind, Message, ObjectState, Request, RequestExt, Response, Socket, SocketOf, SocketRegistry,
-    reply,
+    Accept, Error, ErrorKind, Message, ObjectState, Request, RequestExt, Response, Socket, SocketOf,
+    SocketRegistry, reply,
 };
 use http::StatusCode;
 use serde::Serialize;
@@ -34,8 +34,30 @@ type Snapshot<'a> = Box<dyn FnOnce() -> Result<String, Error> + 'a>;
 pub struct Entering<'a, S: ObjectState> {
     room: &'a Room<S>,
     request: &'a Request,
-    member: Member,
+    who: Who,
     snapshot: Option<Snapshot<'a>>,
+}
+
+/// Whoever comes.
+enum Who {
+    Member(Member),
+    Follower(Accept),
+}
+
+impl Who {
+    fn accept(&mut self) -> &mut Accept {
+        match self {
+            Self::Member(member) => &mut member.accept,
+            Self::Follower(accept) => accept,
+        }
+    }
+
+    fn id(&self) -> Option<&str> {
+        match self {
+            Self::Member(member) => Some(member.id()),
+            Self::Follower(_) => None,
+        }
+    }
 }
 
 impl<S: ObjectState> Room<S> {
@@ -88,7 +110,33 @@ impl<S: ObjectState> Room<S> {
 
     /// Begins what [`enter`](Self::enter) does at once, to say more.
     pub fn entering<'a>(&'a self, request: &'a Request, member: Member) -> Entering<'a, S> {
-        Entering { room: self, request, member, snapshot: None }
+        Entering { room: self, request, who: Who::Member(member), snapshot: None }
+    }
+
+    /// Lets somebody in who only listens: they get the sequence and what they missed of it, as those who
+    /// [enter](Self::enter) do, but are no member. Nobody is told that they come or go, and no row is written for it: for
+    /// feeds with many unnamed readers.
+    ///
+    /// What they send arrives like that of others; it can be [published](Self::publish) by nobody or by the object.
+    ///
+    /// ```
+    /// # use do_core::prelude::*;
+    /// # use do_sync::Room;
+    /// # fn example<S: ObjectState>(room: &Room<S>, request: &Request) -> Result<Response> {
+    /// Ok(room.follow(request)?)
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`enter`](Self::enter).
+    pub fn follow(&self, request: &Request) -> Result<Response, Error> {
+        self.following(request, Accept::new()).done()
+    }
+
+    /// Begins what [`follow`](Self::follow) does at once, to say more. The tags, the sub-protocol and the attachment are
+    /// those of `accept`.
+    pub fn following<'a>(&'a self, request: &'a Request, accept: Accept) -> Entering<'a, S> {
+        Entering { room: self, request, who: Who::Follower(accept), snapshot: None }
     }
 }
 
@@ -118,14 +166,15 @@ impl<'a, S: ObjectState> Entering<'a, S> {
         self
     }
 
-    /// Attaches a value to the socket that nobody else sees: [`Room::attached`] reads it. In place of what the member's
-    /// [`Accept`](do_core::Accept) has.
+    /// Attaches a value to the socket that nobody else sees: [`Room::attached`] reads it. In place of what their
+    /// [`Accept`] has.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] when it is too long for an attachment, [`ErrorKind::Invalid`] when it cannot be written as
     /// JSON.
     pub fn attach<T: Serialize + ?Sized>(mut self, value: &T) -> Result<Self, Error> {
-        self.member.accept = self.member.accept.attach(value)?;
+        let accept = self.who.accept();
+        *accept = std::mem::take(accept).attach(value)?;
         Ok(self)
     }
 
@@ -134,24 +183,34 @@ impl<'a, S: ObjectState> Entering<'a, S> {
     /// # Errors
     /// As [`Room::enter`], and the error of the snapshot.
     pub fn done(self) -> Result<Response, Error> {
-        let Self { room, request, member, snapshot } = self;
+        let Self { room, request, who, snapshot } = self;
         if let Some(refusal) = room.refusal(request) {
             return Ok(refusal.reply());
         }
+        let member = match who {
+            Who::Member(member) => member,
+            Who::Follower(accept) => {
+                let (marked, id) = room.roster().follower(accept.clone())?;
+                let mut greeting = Greeting::new(room, request, snapshot, None, &id)?;
+                if !greeting.fits() {
+                    return greeting.page(request, accept);
+                }
+                let (response, socket) = room.join(request, marked)?;
+                greeting.send(&socket).inspect_err(|_| room.roster().abandon(&socket))?;
+                return Ok(response);
+            }
+        };
         let admission = match room.roster().admit(&member)? {
             Ok(admission) => admission,
             Err(refused) => return Ok(refusal(refused).response(reply::text(refused.to_string()))),
         };
-        let mut greeting = Greeting::new(room, request, snapshot, &member, &admission.socket)?;
+        let mut greeting = Greeting::new(room, request, snapshot, Some(member.id()), &admission.socket)?;
         if !greeting.fits() {
             return greeting.page(request, member.accept.clone());
         }
         let (response, socket) = room.join(request, admission.accept.clone())?;
         room.roster().entered(&admission, &socket)?;
-        if let Err(error) = greeting.send(&socket) {
-            room.roster().abandon(&socket);
-            return Err(error);
-        }
+        greeting.send(&socket).inspect_err(|_| room.roster().abandon(&socket))?;
         let arming = room.clone();
         room.state().wait_until(async move {
             if let Err(error) = arming.roster().arm().await {
@@ -169,7 +228,8 @@ fn refusal(refused: Refused) -> Refusal {
 /// What a new socket is told.
 struct Greeting<'a, S: ObjectState> {
     room: &'a Room<S>,
-    member: String,
+    /// `None` for those who only follow.
+    member: Option<String>,
     socket: String,
     /// As it was asked for.
     after: Option<String>,
@@ -185,13 +245,13 @@ impl<'a, S: ObjectState> Greeting<'a, S> {
         room: &'a Room<S>,
         request: &Request,
         make: Option<Snapshot<'a>>,
-        member: &Member,
+        member: Option<&str>,
         socket: &str,
     ) -> Result<Self, Error> {
         let after = request.query("after");
         let asked = after.as_ref().map_or(Asked::Fresh, |text| Asked::After(text.parse().ok()));
         let plan = room.log().plan(asked, make.is_some())?;
-        let (member, socket) = (member.id().to_owned(), socket.to_owned());
+        let (member, socket) = (member.map(str::to_owned), socket.to_owned());
         let mut greeting = Self { room, member, socket, after, asked, plan, make, snapshot: None };
         greeting.make_snapshot()?;
         Ok(greeting)
@@ -245,7 +305,7 @@ impl<'a, S: ObjectState> Greeting<'a, S> {
         Hello {
             t: "hello",
             at: self.plan.at(),
-            member: &self.member,
+            member: self.member.as_deref(),
             socket: &self.socket,
             replay,
             more: None,
@@ -330,7 +390,8 @@ fn shown(everybody: Vec<Present>, bytes: u64) -> Result<Vec<Box<RawValue>>, Erro
 struct Hello<'a> {
     t: &'static str,
     at: Position,
-    member: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    member: Option<&'a str>,
     socket: &'a str,
     replay: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -366,7 +427,7 @@ impl<S: ObjectState> fmt::Debug for Entering<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Entering")
             .field("room", &self.room.tag())
-            .field("member", &self.member.id())
+            .field("member", &self.who.id())
             .field("snapshot", &self.snapshot.is_some())
             .finish_non_exhaustive()
     }

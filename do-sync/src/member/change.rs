@@ -28,7 +28,7 @@ impl<S: ObjectState> Room<S> {
         if socket.ready_state() != ReadyState::Open {
             self.forget_outbound(socket);
         }
-        let (roster, id) = (self.roster(), attached.mark.m);
+        let (roster, Some(id)) = (self.roster(), attached.mark.m) else { return Ok(None) };
         let changes = roster.change(None, |changes| roster.settle(&id, changes))?;
         roster.arm().await?;
         Ok(changes.of(&id).map(|logged| logged.position))
@@ -70,7 +70,7 @@ impl<S: ObjectState> Room<S> {
         socket: &SocketOf<S>,
         data: &T,
     ) -> Result<Option<Position>, Error> {
-        let id = self.mark_of(socket).ok_or_else(foreign)?.mark.m;
+        let id = self.mark_of(socket).and_then(|attached| attached.mark.m).ok_or_else(foreign)?;
         let (roster, data) = (self.roster(), raw(data)?);
         let marks = self.remarked(&id, &data)?;
         let changes = roster.change(None, |changes| {

@@ -11,8 +11,9 @@ use crate::Room;
 pub(super) struct Mark {
     /// The key of the room.
     pub(super) room: String,
-    /// The member.
-    pub(super) m: String,
+    /// The member; without one it is somebody who only follows.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) m: Option<String>,
     /// The connection.
     pub(super) c: String,
     /// When it entered.
@@ -136,7 +137,7 @@ mod tests {
         let raw = |text: &str| raw(text).unwrap();
         let mark = Mark {
             room: "r".into(),
-            m: "ann".into(),
+            m: Some("ann".into()),
             c: "1z".into(),
             t: Timestamp::from_millis(7),
             d: data.map(raw),

@@ -49,17 +49,26 @@ impl<S: ObjectState> Room<S> {
         self.roster().is_awaited(member)
     }
 
-    /// The member whose socket this is; `None` for sockets that did not enter this room. Right in the close handler
+    /// The member whose socket this is; `None` for sockets that did not enter this room, or only
+    /// [follow](Self::follow) it. Right in the close handler
     /// too.
     pub fn member_of(&self, socket: &SocketOf<S>) -> Option<Present> {
         let mark = self.mark_of(socket)?.mark;
-        Some(Present { id: mark.m, data: mark.d })
+        Some(Present { id: mark.m?, data: mark.d })
     }
 
     /// The open sockets of a member, in no particular order. They are found by a tag of their own, whatever the size of
     /// the room.
     pub fn sockets_of(&self, member: &str) -> Vec<SocketOf<S>> {
         let Ok(tag) = self.member_tag(member) else { return Vec::new() }; // nobody can have it
+        let mut found = self.state().sockets().tagged(&tag);
+        found.retain(|socket| socket.ready_state() == ReadyState::Open);
+        found
+    }
+
+    /// The open sockets of those who only [follow](Self::follow), in no particular order.
+    pub fn followers(&self) -> Vec<SocketOf<S>> {
+        let Ok(tag) = self.follower_tag() else { return Vec::new() }; // nobody can have it
         let mut found = self.state().sockets().tagged(&tag);
         found.retain(|socket| socket.ready_state() == ReadyState::Open);
         found

@@ -15,7 +15,8 @@ use crate::{
     outbound::{Kind, Outgoing},
 };
 use do_core::{
-    AlarmScheduler, CloseCode, Error, ErrorKind, Message, ObjectState, Socket, SocketOf, Tag, Timestamp,
+    Accept, AlarmScheduler, CloseCode, Error, ErrorKind, Message, ObjectState, Socket, SocketOf, Tag,
+    Timestamp,
 };
 use serde_json::value::RawValue;
 use std::{collections::BTreeMap, fmt, time::Duration};
@@ -171,18 +172,40 @@ impl<'a, S: ObjectState> Roster<'a, S> {
             self.room.remarked(id, data)?; // their other sockets must be able to carry it too
         }
         let socket = base36(self.room.state().random());
-        let app = member.accept.clone().into_parts().1;
+        let data = member.data.clone().or(known.flatten());
+        let accept = self.marked(member.accept.clone(), Some(id), &socket, data)?;
+        let accept = accept.tag(self.room.member_tag(id)?)?;
+        Ok(Ok(Admission { accept, socket, member: id.to_owned(), data: member.data.clone(), replaced }))
+    }
+
+    /// With what the socket of somebody who only follows is to be accepted, and its id.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`] when tags or attachment become too long.
+    pub(crate) fn follower(&self, accept: Accept) -> Result<(Accept, String), Error> {
+        let socket = base36(self.room.state().random());
+        let accept = self.marked(accept, None, &socket, None)?;
+        Ok((accept.tag(self.room.follower_tag()?)?, socket))
+    }
+
+    /// Whose a socket is, beside what the application attaches.
+    fn marked(
+        &self,
+        accept: Accept,
+        member: Option<&str>,
+        socket: &str,
+        data: Option<Box<RawValue>>,
+    ) -> Result<Accept, Error> {
+        let app = accept.clone().into_parts().1;
         let app = app.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let mark = Mark {
             room: self.room.key().to_owned(),
-            m: id.to_owned(),
-            c: socket.clone(),
+            m: member.map(str::to_owned),
+            c: socket.to_owned(),
             t: self.room.state().now(),
-            d: member.data.clone().or(known.flatten()),
+            d: data,
         };
-        let accept = member.accept.clone().attach(&Attached { mark, app }.write()?)?;
-        let accept = accept.tag(self.room.entered_tag()?)?.tag(self.room.member_tag(id)?)?;
-        Ok(Ok(Admission { accept, socket, member: id.to_owned(), data: member.data.clone(), replaced }))
+        accept.attach(&Attached { mark, app }.write()?)?.tag(self.room.entered_tag()?)
     }
 
     /// Whether nothing came from the client for so long that it counts as dead.
@@ -273,7 +296,7 @@ impl<'a, S: ObjectState> Roster<'a, S> {
             self.memory().all(|there| there.iter().for_each(|(id, row)| see(id, row.data.as_deref())));
             return Ok(());
         }
-        let open: BTreeMap<String, Mark> = self.marks().map(|(_, mark)| (mark.m.clone(), mark)).collect();
+        let open: BTreeMap<String, Mark> = self.marks().map(|(_, id, mark)| (id, mark)).collect();
         let mut each = |there: &BTreeMap<String, Row>| {
             let here = |id: &str, row: &Row| open.contains_key(id) || self.waits(Some(row.gone));
             for (id, row) in there.iter().filter(|(id, row)| here(id, row)) {
@@ -298,14 +321,17 @@ impl<'a, S: ObjectState> Roster<'a, S> {
         }
         let awaited = self.memory().awaited(self.room.state().now());
         let there = self.memory().all(BTreeMap::len);
-        awaited.zip(there).is_some_and(|(awaited, there)| self.room.entered().len() + awaited == there)
+        let open = || self.room.entered().len().saturating_sub(self.room.followers().len());
+        awaited.zip(there).is_some_and(|(awaited, there)| open() + awaited == there)
     }
 
-    /// The open sockets that entered, with their marks.
-    fn marks(&self) -> impl Iterator<Item = (SocketOf<S>, Mark)> + use<'a, S> {
+    /// The open sockets of members, with whose they are and their marks.
+    fn marks(&self) -> impl Iterator<Item = (SocketOf<S>, String, Mark)> + use<'a, S> {
         let room = self.room;
-        let open = room.entered().into_iter();
-        open.filter_map(move |socket| room.mark_of(&socket).map(|attached| (socket, attached.mark)))
+        room.entered().into_iter().filter_map(move |socket| {
+            let mut mark = room.mark_of(&socket)?.mark;
+            Some((socket, mark.m.take()?, mark))
+        })
     }
 
     /// Runs `body` and what is due anyhow in one transaction; then remembers what was written, and says what was logged to
@@ -361,8 +387,8 @@ impl<'a, S: ObjectState> Roster<'a, S> {
         let rows = self.store().all()?.into_iter();
         let mut all: BTreeMap<String, (Option<Row>, Vec<SocketOf<S>>)> =
             rows.map(|(id, row)| (id, (Some(row), Vec::new()))).collect();
-        for (socket, mark) in self.marks() {
-            all.entry(mark.m).or_default().1.push(socket);
+        for (socket, id, _) in self.marks() {
+            all.entry(id).or_default().1.push(socket);
         }
         all.into_iter().try_for_each(|(id, (row, open))| self.settle_row(id, row, &open, changes))
     }
@@ -445,6 +471,11 @@ impl<S: ObjectState> Room<S> {
     /// The tag of all sockets that entered.
     pub(crate) fn entered_tag(&self) -> Result<Tag, Error> {
         Tag::new(format!("{}{SEPARATOR}", self.key()))
+    }
+
+    /// The tag of those who only follow. No member's is the same, because ids are not empty and have no separator.
+    pub(crate) fn follower_tag(&self) -> Result<Tag, Error> {
+        Tag::new(format!("{}{SEPARATOR}{SEPARATOR}", self.key()))
     }
 
     /// The tag of a member's sockets: they are found without looking at all of the room.
