@@ -55,6 +55,25 @@ impl<S: ObjectState> Room<S> {
         self.publishing(value).send()
     }
 
+    /// [`publish`](Self::publish) for several values, in their order: all of them or none.
+    ///
+    /// # Errors
+    /// As [`publish`](Self::publish), of the first that cannot be published. Nothing was sent then.
+    pub fn publish_all<T: Serialize>(
+        &self,
+        values: impl IntoIterator<Item = T>,
+    ) -> Result<Vec<Published>, Error> {
+        let values = values.into_iter().map(|value| wire::to_json(&value));
+        let values = values.collect::<Result<Vec<_>, Error>>()?;
+        let entries = values.iter().map(|data| Entry::Json { from: None, data });
+        let sockets = self.entered();
+        let published = self.log().append_all(entries)?.into_iter().map(|logged| Published {
+            position: logged.position,
+            report: self.deliver_to(&sockets, &logged),
+        });
+        Ok(published.collect())
+    }
+
     /// [`publish`](Self::publish) for bytes, which are sent as they are in a binary message.
     ///
     /// # Errors
@@ -93,10 +112,14 @@ impl<S: ObjectState> Room<S> {
 
     /// Sends what was numbered to all who entered.
     pub(crate) fn deliver_all(&self, logged: &Logged) -> BroadcastReport {
+        self.deliver_to(&self.entered(), logged)
+    }
+
+    fn deliver_to(&self, sockets: &[SocketOf<S>], logged: &Logged) -> BroadcastReport {
         let mut report = BroadcastReport::default();
         let sequenced = Outgoing { message: &logged.frame, key: None, kind: Kind::Sequenced };
-        for socket in self.entered() {
-            report.count(self.deliver(&socket, sequenced));
+        for socket in sockets {
+            report.count(self.deliver(socket, sequenced));
         }
         report
     }

@@ -3,7 +3,7 @@ use super::{
     store::{Bounds, Facts, HistoryStats, Store},
 };
 use crate::{Room, codes};
-use do_core::{AlarmScheduler, Error, ErrorKind, ObjectState, Socket, Timestamp, limits};
+use do_core::{AlarmScheduler, Error, ErrorKind, ObjectState, Socket, SqlStorage, Timestamp, limits};
 use std::{cell::Cell, time::Duration};
 
 /// Longest frame: a row holds the room's tag and some numbers beside it.
@@ -88,6 +88,21 @@ impl<S: ObjectState> Log<'_, S> {
             tracing::warn!(%error, "old messages of a room are kept for longer");
         }
         Ok(Logged { position, frame })
+    }
+
+    /// [`append`](Self::append) for several, all or none.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append); of the first that cannot be kept.
+    pub(crate) fn append_all<'e>(
+        &self,
+        entries: impl IntoIterator<Item = Entry<'e>>,
+    ) -> Result<Vec<Logged>, Error> {
+        let given = self.memory().given.get();
+        let all = || entries.into_iter().map(|entry| Ok(self.append(entry)?)).collect();
+        // None of them was sent: the numbers that are rolled back can be given again.
+        let logged = self.store().sql.transaction(all).inspect_err(|_| self.memory().given.set(given));
+        logged.map_err(Error::from)
     }
 
     /// The position of the newest entry.

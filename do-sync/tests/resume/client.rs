@@ -58,7 +58,9 @@ impl Peer {
     /// Comes, or comes back.
     pub(crate) async fn connect(&mut self, world: &World) -> Result<(), Error> {
         let after = if self.epoch.is_empty() { String::new() } else { format!("&after={}", self.position()) };
-        self.socket = Some(world.kit.connect(&world.room, &format!("/?member={}{after}", self.name)).await?);
+        // Whoever has no name follows.
+        let member = if self.name.is_empty() { String::new() } else { format!("member={}", self.name) };
+        self.socket = Some(world.kit.connect(&world.room, &format!("/?{member}{after}")).await?);
         self.connections += 1;
         self.replay = 0;
         Ok(())

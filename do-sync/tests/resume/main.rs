@@ -3,6 +3,7 @@
 mod bounds;
 mod client;
 mod entering;
+mod following;
 mod object;
 mod property;
 mod rollback;

@@ -5,7 +5,7 @@ use do_core::{
     prelude::*,
     tokio::HostStub,
 };
-use do_sync::{Event, History, Member, Members, OnDuplicate, Outbound, Room};
+use do_sync::{Event, History, Member, Members, OnDuplicate, Outbound, Published, Room};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -52,6 +52,8 @@ pub(crate) enum Command {
     /// So many texts of so many bytes.
     Many(u64, usize),
     Binary(Vec<u8>),
+    /// All or none.
+    All(Vec<Value>),
     Event(Value),
     /// Publishes in a transaction that fails.
     Undone(Value),
@@ -120,6 +122,11 @@ impl<S: ObjectState> Chat<S> {
             Command::Binary(bytes) => {
                 self.room.publish_binary(bytes)?;
                 Value::Null
+            }
+            Command::All(values) => {
+                let published = self.room.publish_all(values)?;
+                let at = |published: &Published| (published.position.seq(), published.report.queued);
+                serde_json::to_value(published.iter().map(at).collect::<Vec<_>>())?
             }
             Command::Event(value) => self.room.send_all(&Event::new(&value)?).queued.into(),
             Command::Undone(value) => {
@@ -200,8 +207,10 @@ impl<S: ObjectState> DurableObject<S> for Chat<S> {
         if request.uri().path() == "/raw" {
             return Ok(self.room.join(&request, Accept::new())?.0);
         }
-        let member = Member::new(request.require("member")?)?;
-        let mut entering = self.room.entering(&request, member);
+        let mut entering = match request.query("member") {
+            Some(member) => self.room.entering(&request, Member::new(member)?),
+            None => self.room.following(&request, Accept::new()),
+        };
         if self.config.snapshot {
             entering = entering.try_snapshot(|| self.all_published().map_err(Error::from));
         }
