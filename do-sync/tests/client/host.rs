@@ -22,7 +22,7 @@ struct Chat<S: ObjectState> {
 impl<S: ObjectState> DurableObject<S> for Chat<S> {
     fn new(state: S) -> Result<Self> {
         let mut outbound = do_sync::Outbound::new();
-        if state.id().name().is_some_and(|name| name.to_string() == "on-credit") {
+        if state.id().name().is_some_and(|name| name.as_str() == "on-credit") {
             outbound = outbound.credit(1_000);
         }
         let room = Room::new(&state)
