@@ -48,22 +48,22 @@ use std::time::Duration;
 ///     (token == "s3cret").then_some("ann")
 /// }
 ///
-/// fn credential(request: &Request) -> Option<&str> {
+/// fn credential(request: &Request) -> Option<String> {
 ///     let headers = request.headers();
 ///     let text = |name| headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
 ///     let cookie = text("cookie").flat_map(|all| all.split(';')).find_map(|one| one.trim().strip_prefix("session="));
 ///     let offered = || text("sec-websocket-protocol").flat_map(|all| all.split(','))
 ///         .find_map(|one| one.trim().strip_prefix("bearer."));
 ///     let header = || text("authorization").find_map(|value| value.strip_prefix("Bearer "));
-///     let ticket = || request.uri().query()?.split('&').find_map(|pair| pair.strip_prefix("ticket="));
-///     cookie.or_else(offered).or_else(header).or_else(ticket)
+///     let sent = cookie.or_else(offered).or_else(header).map(str::to_owned);
+///     sent.or_else(|| request.query("ticket"))
 /// }
 ///
 /// impl<S: ObjectState> Chat<S> {
 ///     fn admitted(&self, request: &Request) -> Result<&'static str, Refusal> {
 ///         self.room.refusal(request).map_or(Ok(()), Err)?; // 426, 400, 503
 ///         self.origins.check(request)?; // 403
-///         credential(request).and_then(user_of).ok_or(Refusal::Unauthorized) // 401
+///         credential(request).as_deref().and_then(user_of).ok_or(Refusal::Unauthorized) // 401
 ///     }
 /// }
 ///

@@ -21,7 +21,12 @@ struct Chat<S: ObjectState> {
 
 impl<S: ObjectState> DurableObject<S> for Chat<S> {
     fn new(state: S) -> Result<Self> {
+        let mut outbound = do_sync::Outbound::new();
+        if state.id().name().is_some_and(|name| name.as_str() == "on-credit") {
+            outbound = outbound.credit(1_000);
+        }
         let room = Room::new(&state)
+            .outbound(outbound)
             .history(do_sync::History::new().max_messages(10))
             .inbound(do_sync::Inbound::new().max_bytes(1_000));
         room.auto_ping("ping", "pong")?;
@@ -45,6 +50,7 @@ impl<S: ObjectState> DurableObject<S> for Chat<S> {
                 let who = self.room.member_of(&from).map(|present| present.id).unwrap_or_default();
                 self.room.kick(&who, "asked for").await?;
             }
+            "acknowledged?" => drop(self.room.publish(&self.room.inbound_stats().control)?),
             "was I asked for?" => drop(self.room.publish(&from.auto_response_at().is_some())?),
             "flood" => {
                 for n in 0..30 {
@@ -73,14 +79,15 @@ async fn start(folder: &Path, address: Option<SocketAddr>) -> (Host, SocketAddr)
     let listener = TcpListener::bind(address.unwrap_or(any)).await.unwrap();
     let address = listener.local_addr().unwrap();
     host.serve(listener, async |request, env| {
-        Ok::<_, Failure>(env.namespace("CHAT")?.named("lobby")?.fetch(request).await?)
+        let name = request.uri().path().trim_matches('/').to_owned();
+        Ok::<_, Failure>(env.namespace("CHAT")?.named(name)?.fetch(request).await?)
     });
     (host, address)
 }
 
 fn enter(address: SocketAddr, name: &str) -> Client {
     let at_once = Backoff::new().base(Duration::from_millis(5)).cap(Duration::from_millis(5));
-    Client::builder(&format!("ws://{address}/")).query("name", name).backoff(at_once).connect().unwrap()
+    Client::builder(&format!("ws://{address}/lobby")).query("name", name).backoff(at_once).connect().unwrap()
 }
 
 /// The next value that was published, past all other events but the end.
@@ -179,7 +186,7 @@ async fn what_is_no_longer_kept_is_a_gap() {
     drop(ann);
     bob.send_json("flood").unwrap();
     while value(&mut bob).await != "29" {}
-    let mut again = Client::builder(&format!("ws://{address}/?name=ann")).after(at).connect().unwrap();
+    let mut again = Client::builder(&format!("ws://{address}/lobby?name=ann")).after(at).connect().unwrap();
     let greeting = hello(&mut again).await;
     let gap = greeting.gap.unwrap();
     assert!(!greeting.resumed && gap.after == at && gap.lost.is_some_and(|lost| lost >= 20), "{gap:?}");
@@ -213,7 +220,7 @@ async fn who_is_replaced_kicked_or_refused_does_not_come_back() {
 async fn the_hosts_auto_response_and_the_rooms_limit_are_known() {
     let folder = tempfile::tempdir().unwrap();
     let (host, address) = start(folder.path(), None).await;
-    let mut ann = Client::builder(&format!("ws://{address}/?name=ann"))
+    let mut ann = Client::builder(&format!("ws://{address}/lobby?name=ann"))
         .ping(Duration::from_millis(10), Duration::from_secs(60))
         .connect()
         .unwrap();
@@ -226,5 +233,25 @@ async fn the_hosts_auto_response_and_the_rooms_limit_are_known() {
     }
     ann.send_json("was I asked for?").unwrap();
     assert_eq!(value(&mut ann).await, "true");
+    host.shutdown(Duration::ZERO).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_the_host_cannot_tell_what_waits_it_acknowledges() {
+    let folder = tempfile::tempdir().unwrap();
+    let (host, address) = start(folder.path(), None).await;
+    let mut ann = Client::builder(&format!("ws://{address}/on-credit?name=ann")).connect().unwrap();
+    for _ in 0..3 {
+        ann.send_json("flood").unwrap();
+    }
+    let mut came = 0;
+    while came < 90 {
+        let told = event(&mut ann).await;
+        assert!(!told.starts_with("lost") && !told.starts_with("stopped"), "after {came}: {told}");
+        came += usize::from(told.ends_with(&format!(" {}", came % 30)));
+    }
+    ann.send_json("acknowledged?").unwrap();
+    let acknowledged: u64 = value(&mut ann).await.parse().unwrap();
+    assert!((4..=20).contains(&acknowledged), "{acknowledged} for some 4 KB by 250 bytes or more");
     host.shutdown(Duration::ZERO).await.unwrap();
 }
