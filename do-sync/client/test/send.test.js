@@ -134,3 +134,11 @@ test("blobs are sent, and what no socket sends is an error of the caller", async
   assert.equal(client.send(new Blob(["1"])), "refused");
   for (const wrong of [undefined, null, 7, {}, [], new Map()]) assert.throws(() => client.send(wrong), TypeError);
 });
+
+test("a queue of nothing queues nothing", async () => {
+  const world = new World();
+  const client = await world.client({ queueMessages: 0 });
+  assert.equal(client.send(""), "refused");
+  world.socket.greet();
+  assert.equal(client.send(""), "sent");
+});

@@ -77,7 +77,7 @@ impl Room {
             let mut frame = vec![1];
             frame.extend_from_slice(&(seq as u64).to_be_bytes());
             frame.extend_from_slice(&1_i64.to_be_bytes());
-            frame.push(u8::try_from(from.len()).unwrap());
+            frame.push(u8::try_from(from.len()).unwrap_or(u8::MAX));
             frame.extend_from_slice(from.as_bytes());
             frame.extend_from_slice(payload);
             Message::binary(frame)
