@@ -56,7 +56,7 @@ async fn enter<D: Driver>(
     query.extend(after.map(|after| ("after", after)));
     let mut client = lab.join("a", &query).await?;
     let hello = next(&mut client).await?;
-    same("the first frame", &hello["t"], &json!("hello"))?;
+    same("the first frame", &hello["t"], json!("hello"))?;
     Ok((client, hello))
 }
 
@@ -69,6 +69,7 @@ fn position(hello: &Value, seq: u64) -> String {
     format!("{}-{seq}", text(&hello["at"]).split('-').next().unwrap_or_default())
 }
 
+#[allow(clippy::needless_pass_by_value)] // so that `json!` can stand in the call
 fn command(command: Value) -> Value {
     json!({ "history": command })
 }
@@ -82,7 +83,7 @@ async fn frames<C: Client>(client: &mut C, from: u64, count: usize) -> Result<Ve
     let mut said = Vec::new();
     for seq in (from..).take(count) {
         let frame = next(client).await?;
-        same("the number", &frame["s"], &json!(seq))?;
+        same("the number", &frame["s"], json!(seq))?;
         said.push(if frame["t"] == "msg" { frame["d"].clone() } else { frame["t"].clone() });
     }
     Ok(said)
@@ -101,7 +102,7 @@ async fn hello<D: Driver>(lab: &Lab<D>) -> Outcome {
         (&json!("ann"), &json!(1), &json!(0)),
     )?;
     let (mut bob, hello) = enter(lab, "bob", None).await?;
-    same("members", &hello["members"], &json!([{"id": "ann"}, {"id": "bob"}]))?;
+    same("members", &hello["members"], json!([{"id": "ann"}, {"id": "bob"}]))?;
     same("ann hears", frames(&mut ann, 2, 1).await?, vec![json!("joined")])?;
     let answer = ask(&mut bob, &json!([command(json!({"publish": {"n": 1}}))])).await;
     // His own message comes before the answer.
@@ -161,7 +162,7 @@ async fn gap<D: Driver>(lab: &Lab<D>) -> Outcome {
     lab.tell("a", command(json!({"many": [10, 3]}))).await?;
     let (mut ann, again) = enter(lab, "ann", Some(text(&hello["at"]))).await?;
     // 13 messages, of which the last four are shown.
-    same("the gap", &again["gap"], &json!({"after": hello["at"], "lost": 8}))?;
+    same("the gap", &again["gap"], json!({"after": hello["at"], "lost": 8}))?;
     same("the place", text(&again["at"]), position(&hello, 9).as_str())?;
     same("what is left", json!(frames(&mut ann, 10, 4).await?), json!(["007", "008", "009", "joined"]))
 }
@@ -171,11 +172,11 @@ async fn epoch<D: Driver>(lab: &Lab<D>) -> Outcome {
     publish(lab, json!("a")).await?;
     publish(lab, json!("b")).await?;
     let (mut ann, hello) = enter(lab, "ann", Some("0-1")).await?;
-    same("the gap", &hello["gap"], &json!({"after": "0-1", "lost": null}))?;
+    same("the gap", &hello["gap"], json!({"after": "0-1", "lost": null}))?;
     same("the latest", json!(frames(&mut ann, 2, 2).await?), json!(["b", "joined"]))?;
     let ahead = position(&hello, 99);
     let (_, hello) = enter(lab, "ann", Some(&ahead)).await?;
-    same("ahead", &hello["gap"], &json!({"after": ahead, "lost": null}))
+    same("ahead", &hello["gap"], json!({"after": ahead, "lost": null}))
 }
 
 async fn rollback<D: Driver>(lab: &Lab<D>) -> Outcome {
@@ -240,7 +241,7 @@ async fn binary<D: Driver>(lab: &Lab<D>) -> Outcome {
 async fn snapshot<D: Driver>(lab: &Lab<D>) -> Outcome {
     lab.configure("a", json!({"history": {"snapshot": {"board": [1, 2]}}})).await?;
     let (_, hello) = enter(lab, "ann", None).await?;
-    same("of one who is new", &hello["snapshot"], &json!({"board": [1, 2]}))?;
+    same("of one who is new", &hello["snapshot"], json!({"board": [1, 2]}))?;
     let (_, again) = enter(lab, "ann", Some(text(&hello["at"]))).await?;
     same("of one who was here", &again["snapshot"], &Value::Null)
 }
@@ -262,7 +263,7 @@ async fn storm<D: Driver>(lab: &Lab<D>) -> Outcome {
     let mut clients = Vec::new();
     for n in 0..100_u64 {
         let (client, again) = enter(lab, &format!("m{n}"), Some(text(&hello["at"]))).await?;
-        same("what is replayed", &again["replay"], &json!(50 + n + 1))?;
+        same("what is replayed", &again["replay"], json!(50 + n + 1))?;
         clients.push(client);
     }
     publish(lab, json!("last")).await?;
