@@ -5,6 +5,7 @@ mod hibernation;
 mod history;
 mod joining;
 mod leaving;
+mod members;
 mod messages;
 mod outbound;
 
@@ -20,6 +21,7 @@ pub(crate) fn all<D: Driver>() -> Vec<Case<D>> {
         messages::cases(),
         history::cases(),
         outbound::cases(),
+        members::cases(),
     ];
     features.into_iter().flatten().collect()
 }
