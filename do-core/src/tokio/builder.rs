@@ -173,9 +173,9 @@ impl Builder {
     /// That call costs several microseconds for each socket, whatever it carries, and is most of what a broadcast
     /// costs. So whenever a shard has spent more than a millisecond on writing to its sockets at once, which are some
     /// hundreds of them, these sockets are written to again only after nine times as long, and at the latest after
-    /// this time. Other sockets of the shard, and rooms of some dozens, never wait; nor do the first message after a
-    /// pause, Close frames, pongs, and a socket for which 16 KiB or 64 messages are queued. The order of messages and
-    /// the [bounds](Self::outbox_bytes) are the same.
+    /// this time; if, at the rate of before, at least two messages come meanwhile. Other sockets of the shard, and
+    /// rooms of some dozens, never wait; nor do the first message after a pause, Close frames, pongs, and a socket for
+    /// which 16 KiB or 64 messages are queued. The order of messages and the [bounds](Self::outbox_bytes) are the same.
     pub fn cork(mut self, most: Duration) -> Self {
         self.cork = most;
         self

@@ -114,12 +114,10 @@ impl Connections {
         let mut dirty = self.dirty.take();
         let begun = (dirty.len() >= FEW).then(|| self.cork.now());
         let mut joined = self.joined.take();
-        for id in &dirty {
-            self.flush_one(*id, &mut joined);
-        }
+        let frames: usize = dirty.iter().map(|id| self.flush_one(*id, &mut joined)).sum();
         joined.clear();
         self.joined.set(joined);
-        if let Some(period) = begun.and_then(|begun| self.cork.flushed(dirty.len(), begun)) {
+        if let Some(period) = begun.and_then(|begun| self.cork.flushed(dirty.len(), frames, begun)) {
             for id in &dirty {
                 self.with(*id, |conn| conn.period = period);
             }
@@ -158,11 +156,14 @@ impl Connections {
         *self.waiting.borrow_mut() = waiting; // its allocation
     }
 
-    fn flush_one(&self, id: ConnId, joined: &mut Joined) {
-        let Some(mut conn) = self.table.borrow_mut().take(id) else { return };
+    /// How many frames it had to write.
+    fn flush_one(&self, id: ConnId, joined: &mut Joined) -> usize {
+        let Some(mut conn) = self.table.borrow_mut().take(id) else { return 0 };
         conn.dirty = false;
+        let frames = conn.outbox().len();
         let fate = conn.flush(joined, self.limits);
         self.put_back(id, conn, fate);
+        frames
     }
 
     /// How many connections there are, those included that are upgrading or ending.

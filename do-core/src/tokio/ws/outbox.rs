@@ -46,6 +46,11 @@ impl Outbox {
         self.bytes
     }
 
+    /// How many frames wait.
+    pub(super) fn len(&self) -> usize {
+        self.frames.len()
+    }
+
     /// Whether waiting for more would not make writing cheaper, or a pong would wait.
     pub(super) fn is_worth_a_write(&self) -> bool {
         self.pongs > 0 || self.bytes >= ENOUGH_BYTES || self.frames.len() >= SLICES
