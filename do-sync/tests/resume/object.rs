@@ -68,8 +68,6 @@ pub(crate) enum Command {
     Alarm,
     /// What was published, by number.
     Audit,
-    /// How often the alarm was set to another time.
-    OnAlarm,
 }
 
 pub(crate) struct Chat<S: ObjectState> {
@@ -156,10 +154,6 @@ impl<S: ObjectState> Chat<S> {
             }
             Command::Alarm => serde_json::to_value(self.state.alarms().get().await?)?,
             Command::Audit => serde_json::to_value(self.all_published()?)?,
-            Command::OnAlarm => {
-                self.room.on_alarm().await?;
-                Value::Null
-            }
         })
     }
 }
@@ -218,7 +212,7 @@ impl<S: ObjectState> DurableObject<S> for Chat<S> {
     }
 
     async fn alarm(&self, info: AlarmInfo) -> Result<()> {
-        Ok(self.schedule.run_due(info, async |_| Ok(self.room.on_alarm().await?)).await?)
+        self.schedule.run_due(info, async |_| Ok(self.room.on_alarm().await?)).await
     }
 
     async fn websocket_message(&self, from: SocketOf<S>, message: Message) -> Result<()> {
