@@ -1,5 +1,6 @@
 //! Slow readers over real TCP on the tokio host, with the send buffers of a listener that an embedder made.
 #![cfg(not(target_arch = "wasm32"))]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests
 
 use do_core::{
     Accept, DurableObject, Env, Failure, Namespace, ObjectState, Request, Response, Stub,
