@@ -184,18 +184,19 @@ impl<'a, S: ObjectState> Entering<'a, S> {
     /// As [`Room::enter`], and the error of the snapshot.
     pub fn done(self) -> Result<Response, Error> {
         let Self { room, request, who, snapshot } = self;
-        if let Some(refusal) = room.refusal(request) {
+        if let Some(refusal) = Refusal::of(request) {
             return Ok(refusal.reply());
         }
         let member = match who {
             Who::Member(member) => member,
+            Who::Follower(_) if room.is_full() => return Ok(Refusal::full().reply()),
             Who::Follower(accept) => {
                 let (marked, id) = room.roster().follower(accept.clone())?;
                 let mut greeting = Greeting::new(room, request, snapshot, None, &id)?;
                 if !greeting.fits() {
                     return greeting.page(request, accept);
                 }
-                let (response, socket) = room.join(request, marked)?;
+                let (response, socket) = room.take_in(request, marked)?;
                 greeting.send(&socket).inspect_err(|_| room.roster().abandon(&socket))?;
                 return Ok(response);
             }
@@ -204,11 +205,15 @@ impl<'a, S: ObjectState> Entering<'a, S> {
             Ok(admission) => admission,
             Err(refused) => return Ok(refusal(refused).response(reply::text(refused.to_string()))),
         };
+        // Whoever takes the place of an earlier connection of theirs needs none.
+        if room.has_no_place(admission.replaced.len()) {
+            return Ok(Refusal::full().reply());
+        }
         let mut greeting = Greeting::new(room, request, snapshot, Some(member.id()), &admission.socket)?;
         if !greeting.fits() {
             return greeting.page(request, member.accept.clone());
         }
-        let (response, socket) = room.join(request, admission.accept.clone())?;
+        let (response, socket) = room.take_in(request, admission.accept.clone())?;
         room.roster().entered(&admission, &socket)?;
         greeting.send(&socket).inspect_err(|_| room.roster().abandon(&socket))?;
         let arming = room.clone();

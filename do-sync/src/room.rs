@@ -109,6 +109,15 @@ impl<S: ObjectState> Room<S> {
         if self.is_full() {
             return Err(Error::new(ErrorKind::Limit, "the room is full"));
         }
+        self.take_in(request, accept)
+    }
+
+    /// [`join`](Self::join), whether there is a place or not.
+    pub(crate) fn take_in(
+        &self,
+        request: &Request,
+        accept: Accept,
+    ) -> Result<(Response, SocketOf<S>), Error> {
         let accept = match &self.0.tag {
             Some(tag) => accept.tag(tag)?,
             None => accept,
@@ -118,7 +127,12 @@ impl<S: ObjectState> Room<S> {
 
     /// Whether as many sockets are open as [`max_sockets`](Self::max_sockets) allows.
     pub fn is_full(&self) -> bool {
-        self.0.settings.max_sockets.is_some_and(|most| self.count() >= most)
+        self.has_no_place(0)
+    }
+
+    /// Whether there is no place, if so many sockets leave for the new one.
+    pub(crate) fn has_no_place(&self, leaving: usize) -> bool {
+        self.0.settings.max_sockets.is_some_and(|most| self.count().saturating_sub(leaving) >= most)
     }
 
     /// Why this request cannot join at all: it is no right handshake, or the room is full. Ask it before what takes

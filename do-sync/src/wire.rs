@@ -2,7 +2,7 @@
 
 use crate::log::Entry;
 use do_core::{Error, ErrorKind, Message, Timestamp};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, io::Write};
 
@@ -111,12 +111,17 @@ struct Frame<'a> {
     t: Cow<'a, str>,
     #[serde(borrow, default)]
     from: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "present")]
     d: Option<&'a RawValue>,
     #[serde(borrow, default)]
     member: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "present")]
     data: Option<&'a RawValue>,
+}
+
+/// `null` is a value, and not a missing one.
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
 }
 
 impl<'a> Read<'a> {

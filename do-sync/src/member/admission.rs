@@ -12,7 +12,7 @@ pub(crate) struct Admission<S: ObjectState> {
     /// As the application gave it, which may be not at all.
     pub(super) data: Option<Box<serde_json::value::RawValue>>,
     /// Sockets that the new one takes the place of.
-    pub(super) replaced: Vec<SocketOf<S>>,
+    pub(crate) replaced: Vec<SocketOf<S>>,
 }
 
 /// Not derived, because sockets and states need not have it.

@@ -308,3 +308,20 @@ fn a_thousand_come_back_at_once() {
         assert_eq!(ann.seq, 32);
     });
 }
+
+#[test]
+fn in_a_full_room_a_member_can_take_over_from_themselves() {
+    let world = World::new(&Config { max_sockets: 2, ..Config::default() });
+    world.run(async {
+        let mut ann = Peer::enter(&world, "ann").await;
+        let _bob = Peer::enter(&world, "bob").await;
+        let refused = Peer::new("cid").connect(&world).await.unwrap_err();
+        assert!(refused.to_string().contains("503"), "{refused}");
+        let refused = Peer::new("").connect(&world).await.unwrap_err();
+        assert!(refused.to_string().contains("503"), "{refused}");
+        let mut again = Peer::enter(&world, "ann").await;
+        assert_eq!(again.last_hello()["count"], 2);
+        assert!(!ann.drain());
+        assert_eq!(ann.news().last(), Some(&Told::Closed(codes::REPLACED)));
+    });
+}
