@@ -95,7 +95,8 @@ impl Connections {
         let mut joined = self.joined.take();
         let fate = conn.poll(&mut scratch, &mut joined, self.limits, events);
         joined.clear();
-        (self.joined.set(joined), self.scratch.set(scratch));
+        self.joined.set(joined);
+        self.scratch.set(scratch);
         // Pongs and the end after an error leave with the answers of the engine.
         if conn.has_output() {
             self.mark_dirty(id, &mut conn);
