@@ -1,4 +1,7 @@
-use crate::{HistoryCommand, MembersCommand, OutboundCommand, RoomCommand, RoomProbe, Settings, probe::At};
+use crate::{
+    HistoryCommand, InboundCommand, MembersCommand, OutboundCommand, PrimitiveCommand, RoomCommand, RoomProbe,
+    Settings, probe::At,
+};
 use do_core::{Failure, ObjectState};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -21,10 +24,14 @@ pub enum Command {
     Room(RoomCommand),
     /// Over the sequence.
     History(HistoryCommand),
+    /// Over what comes in.
+    Inbound(InboundCommand),
     /// Over slow readers.
     Outbound(OutboundCommand),
     /// Over members.
     Members(MembersCommand),
+    /// Over counters and locks, by stubs of the object.
+    Primitive(PrimitiveCommand),
 }
 
 impl<S: ObjectState> RoomProbe<S> {
@@ -35,10 +42,12 @@ impl<S: ObjectState> RoomProbe<S> {
             Command::Log => self.log.lines()?,
             Command::Boots => self.log.boots()?,
             Command::Now => json!(self.state.now()),
+            Command::Inbound(command) => self.inbound_command(&command, at)?,
             Command::Outbound(command) => self.outbound_command(&command, at)?,
             Command::Room(command) => self.room_command(command, at)?,
             Command::History(command) => self.history_command(command, at)?,
             Command::Members(command) => self.members_command(command, at).await?,
+            Command::Primitive(command) => command.run(self.state.env()).await?,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use crate::{RoomProbe, probe::At, query::Query, room::me};
 use do_core::{Error, ErrorKind, Failure, ObjectState, Request, Response, SqlStorage};
-use do_sync::{Event, History, Member, Outbound, Position, Published, Room};
+use do_sync::{Entering, Event, History, Member, Outbound, Position, Published, Room};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -13,6 +13,8 @@ use std::time::Duration;
 pub enum HistoryCommand {
     /// Publishes a value in the name of the one that asks, or of the object. Gives the position.
     Publish(Value),
+    /// Publishes several values: all or none. Gives the positions.
+    All(Vec<Value>),
     /// So many texts of so many bytes, in one turn.
     Many(u64, usize),
     /// Bytes.
@@ -86,7 +88,20 @@ pub(crate) fn enter<S: ObjectState>(
     if let Some(data) = query.first("data") {
         member = member.data(data)?;
     }
-    let entering = room.entering(request, member);
+    done(room.entering(request, member), settings)
+}
+
+/// Lets somebody in who only listens.
+pub(crate) fn follow<S: ObjectState>(
+    room: &Room<S>,
+    request: &Request,
+    query: &Query,
+    settings: &HistorySettings,
+) -> Result<Response, Error> {
+    done(room.following(request, query.accept()?), settings)
+}
+
+fn done<S: ObjectState>(entering: Entering<'_, S>, settings: &HistorySettings) -> Result<Response, Error> {
     match settings.snapshot.clone() {
         Some(snapshot) => entering.snapshot(move || snapshot).done(),
         None => entering.done(),
@@ -105,6 +120,9 @@ impl<S: ObjectState> RoomProbe<S> {
                 let publication = room.publishing(&value);
                 let publication = if at.socket.is_some() { publication.from(me(at)?) } else { publication };
                 told(publication.send()?)
+            }
+            HistoryCommand::All(values) => {
+                json!(room.publish_all(values)?.into_iter().map(told).collect::<Vec<_>>())
             }
             HistoryCommand::Many(count, bytes) => {
                 for n in 0..count {

@@ -12,9 +12,12 @@
 
 mod command;
 mod history;
+mod inbound;
+mod lease;
 mod log;
 mod members;
 mod outbound;
+mod primitives;
 mod probe;
 mod query;
 mod room;
@@ -23,14 +26,22 @@ mod settings;
 
 pub use command::Command;
 pub use history::{HistoryCommand, HistorySettings};
+pub use inbound::{InboundCommand, InboundSettings};
+pub use lease::LeaseProbe;
 pub use members::{MembersCommand, MembersSettings};
 pub use outbound::{OutboundCommand, OutboundSettings, Policy};
+pub use primitives::{Call, PrimitiveCommand};
 pub use probe::RoomProbe;
 pub use room::{Content, RoomCommand, Send};
 pub use route::route;
 pub use settings::Settings;
 
+use do_sync::{CounterObject, LockObject};
+use lease::LeaseProbe as LeaseClass;
 use probe::RoomProbe as Class;
 
 do_core::export!(RoomObject = Class<_>);
+do_core::export!(Counters = CounterObject<_>);
+do_core::export!(Locks = LockObject<_>);
+do_core::export!(Leases = LeaseClass<_>);
 do_core::export!(fetch = route);

@@ -32,6 +32,9 @@ pub struct OutboundSettings {
     pub stall_ms: u64,
     /// The policy.
     pub on_full: Policy,
+    /// Clients are asked to acknowledge, and so many bytes may be on their way.
+    #[serde(default)]
+    pub credit: Option<u64>,
 }
 
 /// An [`OnFull`].
@@ -58,7 +61,10 @@ impl OutboundSettings {
                 Policy::DropOldest => OnFull::DropOldest,
                 Policy::LatestPerKey => OnFull::LatestPerKey,
             });
-        room.outbound(outbound)
+        room.outbound(match self.credit {
+            Some(bytes) => outbound.credit(bytes),
+            None => outbound,
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-use crate::{Settings, log::Log, query::Query};
+use crate::{Settings, history, inbound, log::Log, query::Query};
 use do_core::{Tag, prelude::*, tag, testing::Thrown};
 use do_sync::Room;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ const MOST: usize = 1 << 20;
 ///
 /// | request | answer |
 /// |---|---|
-/// | a WebSocket for `/room/NAME` | 101: it joins, with what the query says; with `member` it enters |
+/// | a WebSocket for `/room/NAME` | 101: it joins, with what the query says; with `member` it enters, with `follow` it follows |
 /// | POST `/room/NAME` | what the [`Command`](crate::Command)s in the body gave, as JSON |
 /// | POST `/notify/NAME` | the report of the broadcast of the body, which is JSON |
 /// | GET `/room/NAME` | the refusal of do-sync |
@@ -85,6 +85,20 @@ impl<S: ObjectState> RoomProbe<S> {
         made.rooms.iter().find(is_in).or(made.rooms.first()).cloned().ok_or_else(|| Failure::msg("no room"))
     }
 
+    fn let_in(&self, room: &Room<S>, request: &Request, query: &Query) -> Result<Response> {
+        let settings = self.made.borrow().settings.clone();
+        if let Some(refusal) = settings.inbound.refusal(request) {
+            return Ok(refusal.reply());
+        }
+        if let Some(member) = query.first("member") {
+            return Ok(history::enter(room, request, query, member, &settings.history)?);
+        }
+        if query.first("follow").is_some() {
+            return Ok(history::follow(room, request, query, &settings.history)?);
+        }
+        Ok(room.join(request, query.accept()?)?.0)
+    }
+
     fn note_of(&self, socket: &SocketOf<S>, mut line: Value) -> Result<()> {
         line["tags"] = tags_of(socket);
         Ok(self.log.note(line)?)
@@ -123,13 +137,7 @@ impl<S: ObjectState> DurableObject<S> for RoomProbe<S> {
             }
             (false, false) => match room.refusal(&request) {
                 Some(refusal) => Ok(refusal.reply()),
-                None => match query.first("member") {
-                    Some(member) => {
-                        let settings = self.made.borrow().settings.history.clone();
-                        Ok(crate::history::enter(&room, &request, &query, member, &settings)?)
-                    }
-                    None => Ok(room.join(&request, query.accept()?)?.0),
-                },
+                None => self.let_in(&room, &request, &query),
             },
         }
     }
@@ -154,12 +162,12 @@ impl<S: ObjectState> DurableObject<S> for RoomProbe<S> {
             return self.note_of(&socket, json!({"event": "ping"}));
         }
         if self.made.borrow().settings.relay {
-            room.broadcast(message).except(&socket).send();
+            if room.admit(&socket, &message) {
+                room.broadcast(message).except(&socket).send();
+            }
             return Ok(());
         }
-        let value: Option<Value> = room.receive(&socket, &message);
-        let event = if value.is_some() { "message" } else { "malformed" };
-        self.note_of(&socket, json!({"event": event, "value": value}))
+        self.note_of(&socket, inbound::noted(&room, &socket, &message))
     }
 
     async fn websocket_close(&self, socket: SocketOf<S>, close: Close) -> Result<()> {

@@ -11,6 +11,7 @@ use do_core::{
 use do_sync::{BroadcastReport, Room};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::cell::Cell;
 
 /// What a room can be told. Tags choose sockets: those that have any of them; without tags, all of the room.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -30,6 +31,8 @@ pub enum RoomCommand {
     Attach(Vec<String>, Value),
     /// Closes them.
     Close(Vec<String>, u16, String),
+    /// Broadcasts a value, and publishes it: how often it was written by each.
+    Written,
     /// How many sockets the object lists with the tag, closing ones too.
     Listed(String),
 }
@@ -74,6 +77,17 @@ impl Content {
     }
 }
 
+/// A value that counts how often it is written.
+#[derive(Default)]
+struct Counting(Cell<u32>);
+
+impl Serialize for Counting {
+    fn serialize<W: serde::Serializer>(&self, to: W) -> Result<W::Ok, W::Error> {
+        self.0.set(self.0.get() + 1);
+        to.serialize_str("counted")
+    }
+}
+
 impl<S: ObjectState> RoomProbe<S> {
     pub(crate) fn room_command(&self, command: RoomCommand, at: &At<S>) -> Result<Value, Failure> {
         let room = &at.room;
@@ -93,6 +107,13 @@ impl<S: ObjectState> RoomProbe<S> {
                 let frame = CloseFrame::new(CloseCode::new(code)?, reason)?;
                 with(room, &tags)?.iter().try_for_each(|socket| socket.close(frame.clone()))?;
                 Value::Null
+            }
+            RoomCommand::Written => {
+                let counting = Counting::default();
+                room.broadcast_json(&counting)?.send();
+                let by_broadcast = counting.0.replace(0);
+                room.publish(&counting)?;
+                json!([by_broadcast, counting.0.get()])
             }
             RoomCommand::Listed(tag) => json!(self.state.sockets().tagged(&Tag::new(tag)?).len()),
         })

@@ -1,4 +1,4 @@
-use crate::{HistorySettings, MembersSettings, OutboundSettings};
+use crate::{HistorySettings, InboundSettings, MembersSettings, OutboundSettings};
 use do_core::{Failure, ObjectState, SqlExt, SqlStorage};
 use do_sync::Room;
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,8 @@ pub struct Settings {
     pub max_sockets: Option<usize>,
     /// What is kept.
     pub history: HistorySettings,
+    /// Who is let in, and what they may send.
+    pub inbound: InboundSettings,
     /// The bounds of what waits for slow readers.
     pub outbound: Option<OutboundSettings>,
     /// Who may be a member, and for how long.
@@ -29,6 +31,7 @@ impl Settings {
     /// What each room of the object is told when it is made: a line for each feature.
     pub(crate) fn apply<S: ObjectState>(&self, room: Room<S>, state: &S) -> Room<S> {
         let mut room = self.members.apply(self.history.apply(room, state), state);
+        room = self.inbound.apply(room);
         if let Some(outbound) = &self.outbound {
             room = outbound.apply(room);
         }

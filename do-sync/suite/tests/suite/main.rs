@@ -16,7 +16,8 @@ use do_core::{
     tokio::{Builder, HostEnv},
 };
 use std::process::ExitCode;
-use sync_suite::{RoomProbe, route};
+use do_sync::{CounterObject, LockObject};
+use sync_suite::{LeaseProbe, RoomProbe, route};
 
 enum Sync {}
 
@@ -31,15 +32,23 @@ impl Suite for Sync {
     }
 
     fn namespaces(_: Deployment) -> &'static [&'static str] {
-        &["ROOM"]
+        &["ROOM", "COUNTERS", "LOCKS", "LEASES"]
     }
 
     fn kit(builder: kit::Builder, _: Deployment) -> kit::Builder {
-        builder.object::<RoomProbe<_>>("ROOM")
+        builder
+            .object::<RoomProbe<_>>("ROOM")
+            .object::<CounterObject<_>>("COUNTERS")
+            .object::<LockObject<_>>("LOCKS")
+            .object::<LeaseProbe<_>>("LEASES")
     }
 
     fn host(builder: Builder, _: Deployment) -> Builder {
-        builder.object::<RoomProbe<_>>("ROOM")
+        builder
+            .object::<RoomProbe<_>>("ROOM")
+            .object::<CounterObject<_>>("COUNTERS")
+            .object::<LockObject<_>>("LOCKS")
+            .object::<LeaseProbe<_>>("LEASES")
     }
 
     fn route(request: Request, env: HostEnv) -> Answer {
