@@ -49,5 +49,5 @@ impl<S: ObjectState> DurableObject<S> for Chat<S> {
     }
 }
 
-#[cfg(all(test, not(target_arch = "wasm32")))]
+#[cfg(test)]
 mod tests;
