@@ -14,7 +14,7 @@ const PAGE: &str = include_str!("page.html");
 ///
 /// Written down instead of computed, because a Worker would compute it anew in each isolate. A test has the right one.
 const POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; script-src 'self' 'sha256-J1+7a+YFZ7gQwT9PCLv+z/zoU8Sjzr9qw28/hOhvG0s='; style-src 'unsafe-inline'; \
+    "default-src 'none'; script-src 'self' 'sha256-rDt+qAn3ME0muJLDZoon3VSCd7X7D+iCDvGP5y10amY='; style-src 'unsafe-inline'; \
      img-src 'self' data:; connect-src 'self' ws: wss:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
 

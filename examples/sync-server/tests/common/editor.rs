@@ -6,8 +6,11 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio_tungstenite::{
     WebSocketStream, client_async,
-    tungstenite::{self, Message, protocol::frame::coding::CloseCode},
+    tungstenite::{self, Message, client::IntoClientRequest, protocol::frame::coding::CloseCode},
 };
+
+/// The sub-protocol of those who follow.
+pub(crate) const PROTOCOL: &str = "do-sync.1";
 
 /// A connected editor.
 pub(crate) struct Editor {
@@ -24,6 +27,20 @@ impl Editor {
         let mut editor = Self { socket };
         let hello = editor.next().await;
         assert_eq!(hello["type"], "hello", "the greeting comes first");
+        (editor, hello)
+    }
+
+    /// Follows by the protocol of `do_sync`, from a position on if there is one, and gives the hello as well.
+    pub(crate) async fn follow(server: &Server, after: Option<&str>) -> (Self, Value) {
+        let stream = TcpStream::connect(server.address).await.unwrap();
+        let after = after.map(|after| format!("?after={after}")).unwrap_or_default();
+        let mut request = format!("ws://{}/ws{after}", server.address).into_client_request().unwrap();
+        request.headers_mut().insert("sec-websocket-protocol", PROTOCOL.parse().unwrap());
+        let (socket, response) = within("the handshake", client_async(request, stream)).await.unwrap();
+        assert_eq!(response.headers()["sec-websocket-protocol"], PROTOCOL);
+        let mut editor = Self { socket };
+        let hello = editor.next().await;
+        assert_eq!(hello["t"], "hello", "the greeting comes first");
         (editor, hello)
     }
 
