@@ -5,7 +5,7 @@ use crate::{
     wire,
 };
 use bytes::Bytes;
-use do_core::{Error, ErrorKind, ObjectState, SocketOf};
+use do_core::{Error, ErrorKind, ObjectState, SocketOf, Timestamp};
 use serde::Serialize;
 use std::fmt;
 
@@ -15,6 +15,8 @@ use std::fmt;
 pub struct Published {
     /// Its place in the sequence.
     pub position: Position,
+    /// When it was published, as clients and the history have it.
+    pub at: Timestamp,
     /// What became of it at each socket that entered.
     pub report: BroadcastReport,
 }
@@ -69,6 +71,7 @@ impl<S: ObjectState> Room<S> {
         let sockets = self.entered();
         let published = self.log().append_all(entries)?.into_iter().map(|logged| Published {
             position: logged.position,
+            at: logged.at,
             report: self.deliver_to(&sockets, &logged),
         });
         Ok(published.collect())
@@ -145,7 +148,7 @@ impl<S: ObjectState> Publication<'_, S> {
             Content::Json(Err(error)) => return Err(error.clone()),
             Content::Binary(data) => self.room.log().append(Entry::Binary { from, data })?,
         };
-        Ok(Published { position: logged.position, report: self.room.deliver_all(&logged) })
+        Ok(Published { position: logged.position, at: logged.at, report: self.room.deliver_all(&logged) })
     }
 }
 

@@ -87,7 +87,7 @@ impl<S: ObjectState> Log<'_, S> {
         {
             tracing::warn!(%error, "old messages of a room are kept for longer");
         }
-        Ok(Logged { position, frame })
+        Ok(Logged { position, at, frame })
     }
 
     /// [`append`](Self::append) for several, all or none.
