@@ -94,8 +94,6 @@ mod client_js;
 pub mod codes;
 mod counter;
 mod enter;
-#[cfg(test)]
-mod fake;
 mod inbound;
 mod lease;
 mod log;

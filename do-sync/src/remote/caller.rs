@@ -92,7 +92,7 @@ impl<St: Stub> Caller<St> {
     ) -> Result<Result<T, Refused<serde_json::Value>>, Error> {
         let key = match &self.key {
             Some(key) => key.clone(),
-            None => self.chance.key()?,
+            None => self.chance.key(&self.stub)?,
         };
         self.call(operation, Some(key), encoded(arguments)?).await
     }
@@ -127,7 +127,7 @@ impl<St: Stub> Caller<St> {
                 });
             }
             indefinite |= error.is_indefinite() && key.is_some();
-            let wait = self.retries.wait(attempt, self.chance.number()?);
+            let wait = self.retries.wait(attempt, self.chance.number(&self.stub)?);
             tracing::debug!(%error, operation, attempt, ?wait, "a call is repeated");
             self.stub.delay(wait).await;
         }
