@@ -1,6 +1,6 @@
 //! The page in real Chromium against a real server: what an editor sees when files change, when others come and go,
-//! and when the server dies and returns, with its data and without. The server is the native program; with `DO_WORKER_SYNC` and `DO_WORKERD` set,
-//! as `cargo xtask workers test` does, it is the Worker in workerd.
+//! and when the server dies and returns, with its data and without. The server is the native program; with
+//! `DO_WORKER_SYNC` and `DO_WORKERD` set, as `cargo xtask workers test` does, it is the Worker in workerd.
 //!
 //! Needs `chromium` and `chromedriver` on `PATH`; `cargo xtask test --only browser` installs them. One test and one
 //! story, because starting two browsers is the dear part. Nothing here asserts how long something takes: each
