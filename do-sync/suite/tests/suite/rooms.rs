@@ -94,6 +94,22 @@ pub(crate) async fn hears_json<C: Client>(client: &mut C, what: &str, expected: 
     }
 }
 
+/// The next message, as JSON.
+pub(crate) async fn next<C: Client>(client: &mut C) -> Result<Value, Fault> {
+    match client.receive().await? {
+        Received::Message(message @ Message::Text(_)) => Ok(message.parse_json()?),
+        other => Err(Fault::new(format!("expected a frame, got {other:?}"))),
+    }
+}
+
+/// Receives a Close frame with this code, whatever the reason.
+pub(crate) async fn hears_close<C: Client>(client: &mut C, what: &str, code: u16) -> Outcome {
+    match client.receive().await.map_err(|fault| fault.during(what))? {
+        Received::Close(Some((got, _))) if got == code => Ok(()),
+        other => Err(Fault::new(format!("{what}: got {other:?}, expected a close with {code}"))),
+    }
+}
+
 /// Sends commands over the socket and gives the values.
 pub(crate) async fn ask<C: Client>(client: &mut C, commands: &Value) -> Result<Value, Fault> {
     client.send(Message::text(commands.to_string())).await?;

@@ -1,6 +1,6 @@
 //! What is published has a number, is kept, and is resumed without loss and without duplicates.
 
-use crate::rooms::{Rooms, SOON, ask};
+use crate::rooms::{Rooms, SOON, ask, next};
 use do_core::Message;
 use do_core::testing::{Case, Client, Driver, Fault, HostKind, Lab, Outcome, Received, holds, same};
 use serde_json::{Value, json};
@@ -36,14 +36,6 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         Case::new("history the rows of publishing and resuming", |lab| Box::pin(rows(lab)))
             .differs(&[HostKind::Workerd], "rows-counted"),
     ]
-}
-
-/// The next message, as JSON.
-async fn next<C: Client>(client: &mut C) -> Result<Value, Fault> {
-    match client.receive().await? {
-        Received::Message(message @ Message::Text(_)) => Ok(message.parse_json()?),
-        other => Err(Fault::new(format!("expected a frame, got {other:?}"))),
-    }
 }
 
 /// Comes as a member, after a position if one is given, and gives the hello.

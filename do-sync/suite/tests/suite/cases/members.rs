@@ -1,9 +1,9 @@
 //! Members join and leave exactly once, whatever becomes of their connections.
 
-use crate::rooms::{Rooms, SOON, ask};
+use crate::rooms::{Rooms, SOON, ask, next};
 use do_core::{
     Message,
-    testing::{Case, Client, ClientExt, Driver, Fault, Lab, Opened, Outcome, Received, closed, same},
+    testing::{Case, Client, ClientExt, Driver, Fault, Lab, Opened, Outcome, closed, same},
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -35,14 +35,6 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         }),
         Case::new("members rooms of one object have their own", |lab| Box::pin(rooms(lab))),
     ]
-}
-
-/// The next message, as JSON.
-async fn next<C: Client>(client: &mut C) -> Result<Value, Fault> {
-    match client.receive().await? {
-        Received::Message(message @ Message::Text(_)) => Ok(message.parse_json()?),
-        other => Err(Fault::new(format!("expected a frame, got {other:?}"))),
-    }
 }
 
 /// Comes in, and passes over the hello.

@@ -1,13 +1,17 @@
 //! The cases, a file for each feature. A case's name begins with the rules that it shows.
 
 mod broadcast;
+mod credit;
+mod following;
 mod hibernation;
 mod history;
+mod inbound;
 mod joining;
 mod leaving;
 mod members;
 mod messages;
 mod outbound;
+mod primitives;
 
 use do_core::testing::{Case, Difference, Driver};
 
@@ -20,8 +24,12 @@ pub(crate) fn all<D: Driver>() -> Vec<Case<D>> {
         leaving::cases(),
         messages::cases(),
         history::cases(),
+        following::cases(),
         outbound::cases(),
+        credit::cases(),
         members::cases(),
+        inbound::cases(),
+        primitives::cases(),
     ];
     features.into_iter().flatten().collect()
 }
