@@ -1,6 +1,6 @@
 use crate::{
-    HistoryCommand, InboundCommand, MembersCommand, OutboundCommand, PrimitiveCommand, RoomCommand, RoomProbe,
-    Settings, probe::At,
+    HistoryCommand, InboundCommand, MembersCommand, OutboundCommand, PrimitiveCommand, RoomCommand,
+    RoomProbe, Settings, probe::At,
 };
 use do_core::{Failure, ObjectState};
 use serde::{Deserialize, Serialize};

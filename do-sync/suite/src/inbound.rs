@@ -77,14 +77,6 @@ impl<S: ObjectState> RoomProbe<S> {
     pub(crate) fn inbound_command(&self, command: &InboundCommand, at: &At<S>) -> Result<Value, Failure> {
         let InboundCommand::Stats = command;
         let it = at.room.inbound_stats();
-        Ok(json!([
-            it.admitted,
-            it.control,
-            it.too_big,
-            it.too_often,
-            it.malformed,
-            it.closing,
-            it.closed
-        ]))
+        Ok(json!([it.admitted, it.control, it.too_big, it.too_often, it.malformed, it.closing, it.closed]))
     }
 }

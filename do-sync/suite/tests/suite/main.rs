@@ -15,8 +15,8 @@ use do_core::{
     testing::{Case, Deployment, Difference, Driver},
     tokio::{Builder, HostEnv},
 };
-use std::process::ExitCode;
 use do_sync::{CounterObject, LockObject};
+use std::process::ExitCode;
 use sync_suite::{LeaseProbe, RoomProbe, route};
 
 enum Sync {}
