@@ -1,6 +1,6 @@
 use crate::{Settings, history, inbound, log::Log, query::Query};
 use do_core::{Tag, prelude::*, tag, testing::Thrown};
-use do_sync::Room;
+use do_sync::{Refusal, Room};
 use serde_json::{Value, json};
 use std::{cell::RefCell, fmt};
 
@@ -87,7 +87,7 @@ impl<S: ObjectState> RoomProbe<S> {
 
     fn let_in(&self, room: &Room<S>, request: &Request, query: &Query) -> Result<Response> {
         let settings = self.made.borrow().settings.clone();
-        if let Some(refusal) = settings.inbound.refusal(request) {
+        if let Some(refusal) = Refusal::of(request).or_else(|| settings.inbound.refusal(request)) {
             return Ok(refusal.reply());
         }
         if let Some(member) = query.first("member") {
@@ -96,7 +96,10 @@ impl<S: ObjectState> RoomProbe<S> {
         if query.first("follow").is_some() {
             return Ok(history::follow(room, request, query, &settings.history)?);
         }
-        Ok(room.join(request, query.accept()?)?.0)
+        match room.refusal(request) {
+            Some(refusal) => Ok(refusal.reply()),
+            None => Ok(room.join(request, query.accept()?)?.0),
+        }
     }
 
     fn note_of(&self, socket: &SocketOf<S>, mut line: Value) -> Result<()> {
@@ -135,10 +138,7 @@ impl<S: ObjectState> DurableObject<S> for RoomProbe<S> {
                 let commands = request.into_body().json(MOST).await?;
                 Ok(reply::json(&self.commands(commands, &At { room, socket: None }).await?)?)
             }
-            (false, false) => match room.refusal(&request) {
-                Some(refusal) => Ok(refusal.reply()),
-                None => self.let_in(&room, &request, &query),
-            },
+            (false, false) => self.let_in(&room, &request, &query),
         }
     }
 

@@ -1,6 +1,6 @@
 //! R3: a message is written once and reaches each of those who are meant, once.
 
-use crate::rooms::{Rooms, all_of, ask, hears_json};
+use crate::rooms::{Rooms, all_of, ask, hears_json, next};
 use do_core::{
     Message,
     testing::{Case, Client, ClientExt, Driver, Lab, Outcome, Received, same},
@@ -9,7 +9,7 @@ use serde_json::json;
 
 pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
     vec![
-        Case::new("r3 the sender is left out and the report counts the others", |lab| {
+        Case::new("r3 flaw16 the sender is left out and the report counts the others", |lab| {
             Box::pin(r3_except_me(lab))
         }),
         Case::new("r3 several are left out", |lab| Box::pin(r3_except(lab))),
@@ -18,6 +18,9 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         Case::new("r3 a tag that nobody has and an empty room report nobody", |lab| Box::pin(r3_nobody(lab))),
         Case::new("r3 a tag that nobody can have is an error", |lab| Box::pin(r3_wrong_tag(lab))),
         Case::new("r3 a value arrives as JSON text", |lab| Box::pin(r3_json(lab))),
+        Case::new("r3 flaw9 pain10 a value is written once, however many get it", |lab| {
+            Box::pin(r3_written(lab))
+        }),
         Case::new("r3 messages arrive in the order in which they were sent", |lab| Box::pin(r3_order(lab))),
         Case::new("r3 a thousand sockets get it, each once", |lab| Box::pin(r3_thousand(lab))),
         Case::new("binary messages arrive binary and texts as texts", |lab| Box::pin(binary_sent(lab))),
@@ -90,6 +93,24 @@ async fn r3_json<D: Driver>(lab: &Lab<D>) -> Outcome {
     for value in [json!({"a": [1.5, "\u{1F600}\n\"", null]}), json!("text"), json!(null), json!(-7)] {
         same("the report", lab.broadcast("a", json!({"json": value})).await?, all_of(1))?;
         hears_json(&mut ann, "the value", &value).await?;
+    }
+    Ok(())
+}
+
+async fn r3_written<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let (mut joined, mut entered) = (Vec::new(), Vec::new());
+    for n in 0..5 {
+        joined.push(lab.join("a", &[]).await?);
+        entered.push(lab.join("a", &[("follow", "1"), ("tag", &n.to_string())]).await?);
+    }
+    same("how often", lab.tell("a", json!({"room": "written"})).await?, [1, 1])?;
+    for client in &mut joined {
+        client.hears_text("the broadcast", "\"counted\"").await?;
+    }
+    for client in &mut entered {
+        same("the hello", &next(client).await?["t"], "hello")?;
+        client.hears_text("the broadcast", "\"counted\"").await?;
+        same("what was published", &next(client).await?["d"], "counted")?;
     }
     Ok(())
 }

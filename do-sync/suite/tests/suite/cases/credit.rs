@@ -8,9 +8,10 @@ use std::time::Duration;
 
 pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
     vec![
-        Case::new("flaw2 no more is on its way than a member has credit, and acknowledgements open it", |lab| {
-            Box::pin(opens(lab))
-        }),
+        Case::new(
+            "flaw2 no more is on its way than a member has credit, and acknowledgements open it",
+            |lab| Box::pin(opens(lab)),
+        ),
         Case::new("flaw1 a member who reads nothing is closed after the deadline and has left", |lab| {
             Box::pin(stalls(lab))
         }),

@@ -10,9 +10,10 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         Case::new("follow a follower comes back to what was missed", |lab| Box::pin(resumes(lab))).evicts(),
         Case::new("follow what a follower sends is published by nobody", |lab| Box::pin(sends(lab))),
         Case::new("history several values are published in order, or none", |lab| Box::pin(together(lab))),
-        Case::new("pain17 newcomers get as much of the history as the room says, by default nothing", |lab| {
-            Box::pin(replay(lab))
-        }),
+        Case::new(
+            "pain17 newcomers get as much of the history as the room says, by default nothing",
+            |lab| Box::pin(replay(lab)),
+        ),
         Case::new("pain14 events have no number, and who comes back gets none that was missed", |lab| {
             Box::pin(events(lab))
         }),

@@ -24,9 +24,11 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         .evicts(),
         Case::new("r2 after a crash the room is empty and takes new ones", |lab| Box::pin(r2_crash(lab)))
             .crashes(),
-        Case::new("d28 the auto ping is answered without waking the object", |lab| Box::pin(d28_asleep(lab)))
-            .evicts(),
-        Case::new("d28 the auto ping is no message for the object", |lab| Box::pin(d28_awake(lab))),
+        Case::new("d28 flaw14 the auto ping is answered without waking the object", |lab| {
+            Box::pin(d28_asleep(lab))
+        })
+        .evicts(),
+        Case::new("d28 flaw14 the auto ping is no message for the object", |lab| Box::pin(d28_awake(lab))),
     ]
 }
 

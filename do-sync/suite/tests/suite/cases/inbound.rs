@@ -50,8 +50,7 @@ async fn status<D: Driver>(
         ("sec-websocket-version", "13"),
         ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
     ];
-    let mut head =
-        Request::builder().method(Method::GET).uri(lab.queried(&lab.address("/room", "a"), query));
+    let mut head = Request::builder().method(Method::GET).uri(lab.queried(&lab.address("/room", "a"), query));
     for (name, value) in own.iter().filter(|(name, _)| !headers.iter().any(|(other, _)| name == other)) {
         head = head.header(*name, *value);
     }

@@ -19,9 +19,12 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
             Box::pin(r1_no_upgrade(lab))
         })
         .shows("upgrade-header"),
-        Case::new("r1 a full room refuses until somebody leaves", |lab| Box::pin(r1_full(lab))),
-        Case::new("r1 a socket with all ten tags is refused and is nowhere", |lab| {
+        Case::new("r1 flaw12 a full room refuses until somebody leaves", |lab| Box::pin(r1_full(lab))),
+        Case::new("r1 flaw11 a socket with all ten tags is refused and is nowhere", |lab| {
             Box::pin(r1_ten_tags(lab))
+        }),
+        Case::new("r1 flaw11 a tag that is too long is refused before anybody is in", |lab| {
+            Box::pin(r1_long_tag(lab))
         }),
         Case::new("r1 many may join at once", |lab| Box::pin(r1_at_once(lab))),
         Case::new("rooms of one object do not hear each other", |lab| Box::pin(rooms_apart(lab))),
@@ -103,6 +106,22 @@ async fn r1_ten_tags<D: Driver>(lab: &Lab<D>) -> Outcome {
     same("the count", lab.tell("a", json!({"room": "count"})).await?, json!(0))?;
     let _nine = lab.join("a", &tags[..9]).await?;
     same("the count with nine", lab.tell("a", json!({"room": "count"})).await?, json!(1))
+}
+
+async fn r1_long_tag<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let (fits, long) = ("x".repeat(256), "x".repeat(257));
+    for query in [&[("tag", long.as_str())][..], &[("tag", &long), ("member", "ann")], &[("in", &long)]] {
+        match lab.driver().open(&lab.queried(&lab.address("/room", "a"), query)).await? {
+            Opened::Refused(status, _) => same("the status", status, 500)?,
+            Opened::Client(_) => return Err(Fault::new("it was opened")),
+        }
+    }
+    let look = json!([{"room": "count"}, {"members": "presence"}]);
+    same("who is in", lab.tell("a", look).await?, json!([0, []]))?;
+    let mut ann = lab.join("a", &[("tag", &fits), ("member", "ann")]).await?;
+    ann.receive().await?;
+    lab.broadcast("a", json!({"text": "hi", "to": [fits]})).await?;
+    ann.hears_text("by the longest tag", "hi").await
 }
 
 async fn r1_at_once<D: Driver>(lab: &Lab<D>) -> Outcome {

@@ -1,16 +1,28 @@
 //! R4 and R6: whoever goes keeps nobody from anything, is told once and counts no more.
 
-use crate::rooms::{Rooms, all_of};
-use do_core::testing::{Case, Client, ClientExt, Driver, Lab, Outcome, closed, holds, same};
+use crate::rooms::{Rooms, all_of, next};
+use do_core::testing::{Case, Client, ClientExt, Driver, Fault, HostKind, Lab, Outcome, closed, holds, same};
 use serde_json::{Value, json};
 
 pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
     vec![
-        Case::new("r4 a dead socket does not keep the others from theirs and closes once", |lab| {
+        Case::new("r4 flaw15 a dead socket does not keep the others from theirs and closes once", |lab| {
             Box::pin(r4_dead(lab))
         }),
         Case::new("r4 half of many die and the other half hears everything", |lab| Box::pin(r4_many(lab))),
-        Case::new("r4 a closing socket is in no broadcast and closes once", |lab| Box::pin(r4_closing(lab))),
+        Case::new("r4 flaw10 pain21 a closing socket is in no broadcast and closes once", |lab| {
+            Box::pin(r4_closing(lab))
+        }),
+        Case::new(
+            "flaw10 pain21 whoever does not answer a close gets nothing more, after an eviction too",
+            |lab| Box::pin(unanswered(lab)),
+        )
+        .evicts(),
+        Case::new("flaw15 members who are lost have left, each once", |lab| Box::pin(lost_members(lab))),
+        Case::new("flaw15 whoever breaks the protocol has left, once, and the others go on", |lab| {
+            Box::pin(broken(lab))
+        })
+        .differs(&[HostKind::Tokio, HostKind::Workerd], "kit-wire"),
         Case::new("r4 whoever closes twice is told once", |lab| Box::pin(r4_twice(lab))),
         Case::new("r6 the close handler counts without the one that leaves", |lab| Box::pin(r6_count(lab))),
         Case::new("r6 of one that is lost too", |lab| Box::pin(r6_lost(lab))),
@@ -86,6 +98,72 @@ async fn r4_twice<D: Driver>(lab: &Lab<D>) -> Outcome {
     ann.lose();
     let noted = lab.noted("a", "close", 1).await?;
     same("what was told", (&noted[0]["code"], &noted[0]["reason"]), (4_001, "once"))
+}
+
+async fn unanswered<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let mut ann = lab.join("a", &[]).await?;
+    let mut gone = lab.join("a", &[("tag", "gone")]).await?;
+    let mut member = lab.join("a", &[("member", "bob")]).await?;
+    same("the hello", &next(&mut member).await?["t"], "hello")?;
+    let commands = json!([
+        {"room": {"close": [["gone"], 4_001, "go"]}}, {"members": {"kick": ["bob", "go"]}}, {"room": "count"},
+    ]);
+    same("while they close", lab.tell("a", commands).await?, json!([null, 1, 1]))?;
+    for text in ["one", "two"] {
+        same("the report", lab.broadcast("a", json!({"text": text})).await?, all_of(1))?;
+        lab.tell("a", json!({"history": {"publish": text}})).await?;
+        ann.hears_text("ann", text).await?;
+        lab.evict().await?;
+    }
+    let look = json!([{"room": "count"}, {"members": "presence"}]);
+    same("who is there", lab.tell("a", look).await?, json!([1, []]))?;
+    gone.hears("who is closed", closed(4_001, "go")).await?;
+    same("his own leaving", &next(&mut member).await?["t"], "left")?;
+    member.hears("the member", closed(4_501, "go")).await?;
+    gone.lose();
+    member.lose();
+    let told = lab.noted("a", "close", 2).await?;
+    holds(format!("each once: {told:?}"), told[0]["tags"] != told[1]["tags"])
+}
+
+/// How often each has left, by the history.
+async fn departures<D: Driver>(lab: &Lab<D>) -> Result<Vec<String>, Fault> {
+    let told = lab.tell("a", json!({"history": {"messages": [null, 1_000]}})).await?;
+    let entries = told["entries"].as_array().cloned().unwrap_or_default();
+    let mut left: Vec<_> =
+        entries.iter().filter_map(|entry| entry["left"]["member"].as_str().map(str::to_owned)).collect();
+    left.sort();
+    Ok(left)
+}
+
+async fn lost_members<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let _stays = lab.join("a", &[("member", "dan")]).await?;
+    for member in ["ann", "bob", "cid"] {
+        lab.join("a", &[("member", member)]).await?.lose();
+    }
+    lab.noted("a", "close", 3).await?;
+    lab.noted("a", "error", 0).await?;
+    same("who has left", departures(lab).await?, ["ann", "bob", "cid"])?;
+    let look = json!([{"room": "count"}, {"members": "presence"}]);
+    same("who is there", lab.tell("a", look).await?, json!([1, [{"id": "dan"}]]))
+}
+
+async fn broken<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let mut dan = lab.join("a", &[("member", "dan")]).await?;
+    let mut ann = lab.join("a", &[("member", "ann")]).await?;
+    for expected in ["hello", "joined"] {
+        same("before", &next(&mut dan).await?["t"], expected)?;
+    }
+    // With a reserved bit.
+    ann.frame(0xC1, b"hi").await?;
+    let left = next(&mut dan).await?;
+    same("dan hears", (&left["t"], &left["member"]), ("left", "ann"))?;
+    lab.tell("a", json!({"history": {"publish": "on"}})).await?;
+    same("and what comes next", &next(&mut dan).await?["d"], "on")?;
+    drop(ann);
+    lab.noted("a", "error", 1).await?;
+    lab.noted("a", "close", 0).await?;
+    same("who has left", departures(lab).await?, ["ann"])
 }
 
 /// The counts that the handler saw.

@@ -10,13 +10,13 @@ use std::time::Duration;
 
 pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
     vec![
-        Case::new("members one of several sockets joins once and leaves with the last", |lab| {
+        Case::new("flaw7 members one of several sockets joins once and leaves with the last", |lab| {
             Box::pin(several(lab))
         }),
-        Case::new("members the newest connection replaces the older and nobody hears of it", |lab| {
+        Case::new("flaw7 members the newest connection replaces the older and nobody hears of it", |lab| {
             Box::pin(replaced(lab))
         }),
-        Case::new("members a duplicate and one too many are refused", |lab| Box::pin(refused(lab))),
+        Case::new("flaw7 members a duplicate and one too many are refused", |lab| Box::pin(refused(lab))),
         Case::new("d19 members the close that wakes the object is one leaving", |lab| Box::pin(woken(lab)))
             .evicts(),
         Case::new("d25 members whoever went with a crash is missed by the next", |lab| Box::pin(crash(lab)))

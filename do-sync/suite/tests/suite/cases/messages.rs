@@ -13,7 +13,7 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         Case::new("r5 malformed messages are told apart and leave the connection open", |lab| {
             Box::pin(r5_malformed(lab))
         }),
-        Case::new("r5 a binary message that looks like a ping is none", |lab| Box::pin(r5_binary(lab))),
+        Case::new("r5 flaw8 a binary message that looks like a ping is none", |lab| Box::pin(r5_binary(lab))),
         Case::new("r5 a long malformed message is as harmless", |lab| Box::pin(r5_long(lab))),
     ]
 }

@@ -12,16 +12,22 @@ use std::time::Duration;
 
 pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
     vec![
-        Case::new("d11b the newest is left out beyond the bound in bytes", |lab| Box::pin(newest(lab))),
-        Case::new("d11b the oldest are left out beyond the bound in messages", |lab| Box::pin(oldest(lab))),
-        Case::new("d11b the latest of each key waits", |lab| Box::pin(latest(lab))),
-        Case::new("d11b beyond the bound the socket closes with 1013", |lab| Box::pin(closes(lab))),
-        Case::new("r4 a reader that stops costs its bound and the others nothing", |lab| {
+        Case::new("d11b flaw2 flaw16 pain8 the newest is left out beyond the bound in bytes", |lab| {
+            Box::pin(newest(lab))
+        }),
+        Case::new("d11b flaw2 pain8 the oldest are left out beyond the bound in messages", |lab| {
+            Box::pin(oldest(lab))
+        }),
+        Case::new("d11b flaw2 pain8 the latest of each key waits", |lab| Box::pin(latest(lab))),
+        Case::new("d11b flaw2 beyond the bound the socket closes with 1013", |lab| Box::pin(closes(lab))),
+        Case::new("r4 flaw2 a reader that stops costs its bound and the others nothing", |lab| {
             Box::pin(stops(lab))
         })
         .differs(&[HostKind::Tokio, HostKind::Workerd], "kit-reads"),
-        Case::new("d11b a reader that stops is closed after the deadline", |lab| Box::pin(deadline(lab)))
-            .differs(&[HostKind::Tokio, HostKind::Workerd], "kit-reads"),
+        Case::new("d11b flaw1 a reader that stops is closed after the deadline", |lab| {
+            Box::pin(deadline(lab))
+        })
+        .differs(&[HostKind::Tokio, HostKind::Workerd], "kit-reads"),
     ]
 }
 

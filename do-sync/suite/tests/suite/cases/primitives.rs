@@ -86,11 +86,7 @@ async fn object<D: Driver>(lab: &Lab<D>, call: Value) -> Result<Value, Fault> {
 }
 
 /// What the stub of the entry gives for a request key.
-async fn keyed<D: Driver>(
-    lab: &Lab<D>,
-    key: &str,
-    call: Value,
-) -> Result<Result<Value, Thrown>, Fault> {
+async fn keyed<D: Driver>(lab: &Lab<D>, key: &str, call: Value) -> Result<Result<Value, Thrown>, Fault> {
     lab.ask("/stub", &json!({"object": lab.name("a"), "key": key, "call": call})).await
 }
 
@@ -102,12 +98,18 @@ async fn over_http<D: Driver>(lab: &Lab<D>) -> Outcome {
         counter(lab, "compare_and_set", json!({"name": "hits", "expected": 1, "value": 2})).await?;
     same("differs", (status, &told["error"], &told["value"]), (409, "differs", 7))?;
     let (status, told) = counter(lab, "add", json!({"name": "hits", "by": 1_i64 << 53})).await?;
+    same("no number that can be added", (status, &told["error"]), (400, "invalid"))?;
+    let (status, told) = counter(lab, "add", json!({"name": "hits", "by": (1_i64 << 53) - 1})).await?;
     same("out of bounds", (status, &told["error"]), (422, "limit"))?;
     let (status, told) = counter(lab, "add", json!({"name": "hits"})).await?;
     same("no argument", (status, &told["error"]), (400, "invalid"))?;
     let (status, told) = counter(lab, "nothing", named.clone()).await?;
     same("no operation", (status, &told["error"]), (404, "unknown_operation"))?;
-    same("list", counter(lab, "list", json!({"limit": 9})).await?, (200, json!({"counters": [["hits", 7]]})))?;
+    same(
+        "list",
+        counter(lab, "list", json!({"limit": 9})).await?,
+        (200, json!({"counters": [["hits", 7]]})),
+    )?;
     same("reset", counter(lab, "reset", named).await?, (200, json!({"value": 7})))
 }
 
@@ -196,7 +198,11 @@ async fn fencing<D: Driver>(lab: &Lab<D>) -> Outcome {
         let granted = entry(lab, json!({"acquire": ["job", format!("h{turn}"), MINUTE]})).await?;
         let token = granted["granted"]["token"].as_i64().unwrap_or_default();
         holds(format!("{token} after {last}"), token > last)?;
-        if turn % 2 == 0 { lab.evict().await? } else { lab.crash().await? }
+        if turn % 2 == 0 {
+            lab.evict().await?
+        } else {
+            lab.crash().await?
+        }
         same("still held", entry(lab, json!({"check": ["job", token]})).await?, true)?;
         let other = object(lab, json!({"acquire": ["job", "other", MINUTE]})).await?;
         same("by whom", &other["held"]["holder"], format!("h{turn}"))?;
