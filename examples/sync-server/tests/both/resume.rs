@@ -2,14 +2,14 @@
 
 use super::ws::editors;
 use crate::common::{Editor, HANDSHAKE, Http, PROTOCOL, Place, Server, request, within};
-use do_sync::client::{Client, Event, Io};
+use do_sync::client::{Backoff, Cause, Client, Event, Io};
 use serde_json::{Value, json};
 use std::{
     net::SocketAddr,
     sync::{Arc, Mutex},
     time::Duration,
 };
-use tokio::net::TcpStream;
+use tokio::net::TcpSocket;
 
 /// What those who follow are told of the count.
 fn event(editors: usize) -> Value {
@@ -187,16 +187,22 @@ async fn who_follows_a_room_that_sleeps_is_told_when_it_wakes() {
     assert_eq!(follower.next().await, event(1));
 }
 
-/// A client whose server may be elsewhere with each connection.
+/// A client whose server may be elsewhere with each connection, and for which the system keeps little that it has not
+/// read.
 fn client(address: &Arc<Mutex<SocketAddr>>) -> Client {
     let address = Arc::clone(address);
     Client::builder("ws://localhost/ws")
         .header("sec-websocket-protocol", PROTOCOL)
         .connector(move |_| {
             let address = *address.lock().unwrap();
-            async move { Ok(Box::new(TcpStream::connect(address).await?) as Box<dyn Io>) }
+            async move {
+                let socket = TcpSocket::new_v4()?;
+                socket.set_recv_buffer_size(16 * 1_024)?;
+                Ok(Box::new(socket.connect(address).await?) as Box<dyn Io>)
+            }
         })
-        .backoff(do_sync::client::Backoff::new().base(Duration::from_millis(20)))
+        .max_events(4)
+        .backoff(Backoff::new().base(Duration::from_millis(20)))
         .connect()
         .unwrap()
 }
@@ -237,4 +243,37 @@ async fn after_kill_9_and_a_restart_a_client_continues_where_it_was() {
     assert_eq!(client.position().map(do_sync::Position::seq), Some(603));
     assert_eq!(server.notify_created("live").await, 604);
     assert_eq!(seen_up_to(&mut client, 604).await, [604]);
+}
+
+#[tokio::test]
+async fn who_follows_too_slowly_is_closed_and_loses_nothing() {
+    let place = Place::new();
+    let server = place.start().await;
+    let mut client = client(&Arc::new(Mutex::new(server.address)));
+    assert!(matches!(within("an event", client.next_event()).await, Some(Event::Connected(_))));
+    let (mut plain, _) = Editor::join(&server).await;
+    // The longest changes that there are, and more of them than waits for anybody, here and in the buffers of the system.
+    // The client takes none of them meanwhile.
+    let worst = "\u{1}".repeat(4_096);
+    let change = json!({ "kind": "renamed", "path": worst, "from": worst }).to_string();
+    for seq in 1..=150 {
+        assert_eq!(server.notify(&change).await, (200, json!({ "seq": seq })));
+        assert_eq!(plain.next().await["seq"], seq, "the other one reads on");
+    }
+    let (mut next, mut was_closed) = (1, false);
+    while next <= 150 {
+        match within("an event", client.next_event()).await.unwrap() {
+            Event::Message { position, .. } => {
+                assert_eq!(position.seq(), next);
+                next += 1;
+            }
+            Event::Disconnected { cause: Cause::Closed { code, .. }, .. } => {
+                was_closed |= code == 1_013;
+            }
+            Event::Connected(room) => assert!(room.gap.is_none() && room.resumed, "{room:?}"),
+            Event::Stopped { cause, .. } => panic!("{cause}"),
+            _ => {}
+        }
+    }
+    assert!(was_closed, "it was not too slow");
 }

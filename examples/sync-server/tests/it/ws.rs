@@ -54,7 +54,6 @@ async fn who_does_not_read_is_dropped_and_holds_nobody_up() {
     // What had left arrives, or the connection is reset: it ends in any case. It is not much, because the listener keeps
     // the system's buffers small: the room knows what waits.
     if let Ok(rest) = within("the end", mute.rest()).await {
-        println!("REST {}", rest.len());
         assert!(rest.len() < 1_024 * 1_024, "{}", rest.len());
     }
     let (_other, hello) = Editor::join(&server).await;
