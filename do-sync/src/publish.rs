@@ -51,8 +51,9 @@ impl<S: ObjectState> Room<S> {
     /// [`RESYNC`](crate::codes::RESYNC): clients come back and are told of a gap.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when the value cannot be written as JSON, [`ErrorKind::Limit`] when it is longer than about
-    /// 2 MB; as [`SqlStorage::exec`](do_core::SqlStorage::exec). Nothing was sent then.
+    /// [`ErrorKind::Invalid`] when the value cannot be written as JSON, [`ErrorKind::Limit`] when it is longer, in its
+    /// frame, than half of [`Outbound::max_bytes`](crate::Outbound::max_bytes) (128 KiB by default; never more than 2 MB):
+    /// what is longer would not get through to anybody. As [`SqlStorage::exec`](do_core::SqlStorage::exec). Nothing was sent then.
     pub fn publish<T: Serialize + ?Sized>(&self, value: &T) -> Result<Published, Error> {
         self.publishing(value).send()
     }

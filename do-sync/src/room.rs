@@ -36,15 +36,21 @@ impl<S: ObjectState> Room<S> {
     /// The room of the sockets with this tag: for objects with several rooms. A socket is in each of which it
     /// has the tag.
     pub fn tagged(state: &S, tag: impl Into<Tag>) -> Self {
-        Self::make(state.clone(), Some(tag.into()), Settings::default(), None)
+        Self::make(state.clone(), Some(tag.into()), Settings::default(), None, None)
     }
 
     /// All sockets of the object, whatever their tags; joining adds none.
     pub fn all(state: &S) -> Self {
-        Self::make(state.clone(), None, Settings::default(), None)
+        Self::make(state.clone(), None, Settings::default(), None, None)
     }
 
-    fn make(state: S, tag: Option<Tag>, settings: Settings, alarm: Option<Alarm<S>>) -> Self {
+    fn make(
+        state: S,
+        tag: Option<Tag>,
+        settings: Settings,
+        alarm: Option<Alarm<S>>,
+        pings: Option<AutoResponse>,
+    ) -> Self {
         Self(Rc::new(Inner {
             state,
             tag,
@@ -54,7 +60,7 @@ impl<S: ObjectState> Room<S> {
             members: crate::member::Memory::default(),
             flow: Flow::default(),
             watch: Watch::default(),
-            pings: RefCell::default(),
+            pings: RefCell::new(pings),
         }))
     }
 
@@ -62,15 +68,21 @@ impl<S: ObjectState> Room<S> {
     pub(crate) fn with(self, change: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = self.0.settings.clone();
         change(&mut settings);
-        Self::make(self.0.state.clone(), self.0.tag.clone(), settings, self.0.alarm.clone())
+        let alarm = self.0.alarm.clone();
+        self.made_anew(settings, alarm)
+    }
+
+    fn made_anew(self, settings: Settings, alarm: Option<Alarm<S>>) -> Self {
+        let Inner { state, tag, pings, .. } = &*self.0;
+        Self::make(state.clone(), tag.clone(), settings, alarm, pings.borrow().clone())
     }
 
     /// The alarm by which old messages and members who do not come back are tidied away: the object's own, or a slot
     /// of its schedule. Whoever gives one calls [`on_alarm`](Self::on_alarm) when it comes.
     #[must_use]
     pub fn alarm(self, alarm: impl Into<Alarm<S>>) -> Self {
-        let inner = &self.0;
-        Self::make(inner.state.clone(), inner.tag.clone(), inner.settings.clone(), Some(alarm.into()))
+        let settings = self.0.settings.clone();
+        self.made_anew(settings, Some(alarm.into()))
     }
 
     /// At most so many open sockets; whoever comes then is refused. Without it, as many as an object can have.

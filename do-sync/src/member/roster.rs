@@ -237,15 +237,12 @@ impl<'a, S: ObjectState> Roster<'a, S> {
         heard.is_some_and(|heard| heard.until(self.room.state().now()) >= most)
     }
 
-    /// The socket was accepted as the admission says: those that it replaces close, and what follows from it (`joined`, if
-    /// the member was not there) is logged and said to all others.
+    /// The socket was accepted as the admission says: what follows from it (`joined`, if the member was not there) is
+    /// logged and said to all others.
     ///
     /// # Errors
     /// Faults of the storage. The socket is closed then, and nothing was logged of it.
     pub(crate) fn entered(&self, admission: &Admission<S>, socket: &SocketOf<S>) -> Result<(), Error> {
-        for old in &admission.replaced {
-            close(old, codes::REPLACED, "another connection took over");
-        }
         let id = admission.member.as_str();
         let data = admission.data.as_deref();
         let entered = self.change(Some(socket), |changes| {
@@ -257,6 +254,14 @@ impl<'a, S: ObjectState> Roster<'a, S> {
             marks.iter().try_for_each(|(socket, attached)| socket.set_attachment(attached))
         });
         marked.inspect_err(|_| self.abandon(socket))
+    }
+
+    /// The socket has all that it needs: those that it takes the place of close. Not before, because their clients do not
+    /// come back.
+    pub(crate) fn replace(&self, admission: &Admission<S>) {
+        for old in &admission.replaced {
+            close(old, codes::REPLACED, "another connection took over");
+        }
     }
 
     /// Takes a socket back that could not be told what it needs to know: it closes, and if it was logged, the next who
@@ -312,7 +317,7 @@ impl<'a, S: ObjectState> Roster<'a, S> {
     }
 
     /// Shows those who are there, in the order of their ids, without writing that anybody left.
-    pub(super) fn visit(&self, mut see: impl FnMut(&str, Option<&RawValue>)) -> Result<(), Error> {
+    pub(crate) fn visit(&self, mut see: impl FnMut(&str, Option<&RawValue>)) -> Result<(), Error> {
         if self.is_each_open() {
             self.memory().all(|there| there.iter().for_each(|(id, row)| see(id, row.data.as_deref())));
             return Ok(());
@@ -363,18 +368,21 @@ impl<'a, S: ObjectState> Roster<'a, S> {
         body: impl FnOnce(&mut Changes) -> Result<(), Error>,
     ) -> Result<Changes, Error> {
         let mut changes = Changes::default();
-        let memory = self.memory();
+        let (memory, log) = (self.memory(), self.room.log());
+        let given = log.given();
         let written = self.store().together(|| {
             self.catch_up(&mut changes)?;
             body(&mut changes)?;
-            // Last, because numbers that are given and taken back are an epoch of the log.
             for news in changes.news.drain(..) {
-                changes.logged.push((news.member.clone(), self.room.log().append(news.entry())?));
+                changes.logged.push((news.member.clone(), log.append(news.entry())?));
             }
             Ok(())
         });
         // What was to be written, and could not be, is found out again by the next.
-        written.inspect_err(|_| memory.forget())?;
+        written.inspect_err(|_| {
+            memory.forget();
+            log.take_back(given);
+        })?;
         if changes.whole {
             memory.load();
         }
