@@ -3,6 +3,7 @@
 use do_core::{Error, ErrorKind, ObjectState, Socket, SocketOf, Timestamp, limits};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
+use std::ops::Not;
 
 use crate::Room;
 
@@ -21,6 +22,10 @@ pub(super) struct Mark {
     /// What others see of the member.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) d: Option<Box<RawValue>>,
+    /// The room closed it. On Workers a socket whose peer does not answer the close is open again for whoever asks after
+    /// the second hibernation: the runtime passes on to the next instance only what the last one itself closed.
+    #[serde(skip_serializing_if = "Not::not", default)]
+    pub(super) x: bool,
 }
 
 /// The whole of what is attached.
@@ -71,6 +76,18 @@ impl Attached {
             return Err(Error::new(ErrorKind::Limit, message));
         }
         Ok(raw)
+    }
+}
+
+/// Writes on a socket that entered that the room closes it, so that no later instance takes it for open. Of others it
+/// writes nothing.
+pub(crate) fn mark_closed<T: Socket>(socket: &T) {
+    let Some(mut attached) = socket.attachment_bytes().and_then(|bytes| Attached::read(&bytes)) else {
+        return;
+    };
+    attached.mark.x = true;
+    if let Err(error) = attached.write().and_then(|attached| socket.set_attachment(&attached)) {
+        tracing::debug!(%error, "a socket was closed and does not carry that it was");
     }
 }
 
@@ -141,8 +158,18 @@ mod tests {
             c: "1z".into(),
             t: Timestamp::from_millis(7),
             d: data.map(raw),
+            x: false,
         };
         Attached { mark, app: app.map(raw) }
+    }
+
+    #[test]
+    fn that_it_was_closed_is_on_a_mark_only_when_it_was() {
+        let text = r#"{"do-sync":{"room":"r","m":"ann","c":"1z","t":7,"x":true}}"#;
+        let mut closed = attached(None, None);
+        closed.mark.x = true;
+        assert_eq!(closed.write().unwrap().get(), text);
+        assert!(Attached::read(text.as_bytes()).unwrap().mark.x);
     }
 
     #[test]

@@ -62,7 +62,8 @@ impl<S: ObjectState> Room<S> {
     pub fn sockets_of(&self, member: &str) -> Vec<SocketOf<S>> {
         let Ok(tag) = self.member_tag(member) else { return Vec::new() }; // nobody can have it
         let mut found = self.state().sockets().tagged(&tag);
-        found.retain(|socket| socket.ready_state() == ReadyState::Open);
+        let was_closed = |socket: &SocketOf<S>| self.mark_of(socket).is_some_and(|attached| attached.mark.x);
+        found.retain(|socket| socket.ready_state() == ReadyState::Open && !was_closed(socket));
         found
     }
 

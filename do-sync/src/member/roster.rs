@@ -6,7 +6,7 @@
 
 use super::{
     Admission, Member, Memory, OnDuplicate, Refused,
-    mark::{Attached, Mark},
+    mark::{Attached, Mark, mark_closed},
     store::{Row, Store},
 };
 use crate::{
@@ -225,6 +225,7 @@ impl<'a, S: ObjectState> Roster<'a, S> {
             c: socket.to_owned(),
             t: self.room.state().now(),
             d: data,
+            x: false,
         };
         accept.attach(&Attached { mark, app }.write()?)?.tag(self.room.entered_tag()?)
     }
@@ -355,7 +356,7 @@ impl<'a, S: ObjectState> Roster<'a, S> {
     fn marks(&self) -> impl Iterator<Item = (SocketOf<S>, String, Mark)> + use<'a, S> {
         let room = self.room;
         room.entered().into_iter().filter_map(move |socket| {
-            let mut mark = room.mark_of(&socket)?.mark;
+            let mut mark = room.mark_of(&socket).filter(|attached| !attached.mark.x)?.mark;
             Some((socket, mark.m.take()?, mark))
         })
     }
@@ -487,6 +488,7 @@ impl<'a, S: ObjectState> Roster<'a, S> {
 
 /// The platform's own faults are its to tell: whether the socket closes changes nothing for the others.
 pub(super) fn close<T: Socket>(socket: &T, code: u16, reason: &str) {
+    mark_closed(socket);
     if let Err(error) = socket.close(codes::frame(code, reason)) {
         tracing::debug!(%error, "a socket could not be closed");
     }
