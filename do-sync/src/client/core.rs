@@ -311,6 +311,15 @@ impl Core {
         self.confirm();
     }
 
+    /// A message of the application will never be written.
+    pub(super) fn refused(&mut self, receipt: u64, message: Message, limit: usize) {
+        if self.confirmed == self.written {
+            // Nothing is doubtful, and so it is not among what is.
+            (self.confirmed, self.written) = (receipt, receipt);
+        }
+        self.emit(Event::Refused { receipt, message, limit });
+    }
+
     /// The answer to a Ping came: all that was written before it has arrived.
     pub(super) fn ponged(&mut self, now: Duration, payload: &[u8]) {
         self.heard(now);
