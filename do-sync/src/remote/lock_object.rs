@@ -1,7 +1,7 @@
 use super::wire::{self, Answer, Arguments, Name};
 use crate::{
     lease::{Acquired, Grant, Held, Lease, Release, Token},
-    once::RequestKey,
+    once::{Once, RequestKey},
     semaphore::{Permits, Semaphore},
 };
 use do_core::{
@@ -238,8 +238,9 @@ fn released(release: Release) -> Result<Answer, Error> {
 impl<S: ObjectState> DurableObject<S> for LockObject<S> {
     fn new(state: S) -> Result<Self, Failure> {
         let schedule = Schedule::open(&state)?;
-        let lease = Lease::new(&state, schedule.slot(LEASE));
-        let semaphore = Semaphore::new(&state, schedule.slot(SEMAPHORE));
+        let once = Once::new(&state);
+        let lease = Lease::new(&state, schedule.slot(LEASE)).once(once.clone());
+        let semaphore = Semaphore::new(&state, schedule.slot(SEMAPHORE)).once(once);
         Ok(Self { schedule, lease, semaphore })
     }
 

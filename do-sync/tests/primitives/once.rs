@@ -1,8 +1,9 @@
 //! Rules of request keys.
 
-use crate::lab::{MINUTE, builder, within};
+use crate::lab::{Lab, MINUTE, builder, within};
 use do_core::{ErrorKind, kit::Failing, prelude::*};
 use do_sync::{Once, RequestKey};
+use std::{cell::OnceCell, rc::Rc};
 
 fn key(text: impl std::fmt::Display) -> RequestKey {
     RequestKey::new(text.to_string()).unwrap()
@@ -111,5 +112,37 @@ fn the_newest_keys_are_kept_and_the_table_is_bounded_whatever_the_clock_does() {
             })
             .await;
         }
+    });
+}
+
+#[test]
+fn a_key_of_one_pattern_is_not_forgotten_for_the_keys_of_another() {
+    let kit = builder().start().unwrap();
+    // Each has its own view of the one table, as the patterns of an object have unless they are given one.
+    let views = Rc::new(OnceCell::new());
+    let run = |once: &Once<_>, lab: &Lab<_>, name: String| {
+        once.run(Some(&key(name)), &(), || lab.counter.add("n", 1)).unwrap()
+    };
+    kit.run(async {
+        let made = Rc::clone(&views);
+        within(&kit, move |lab| {
+            let view = || Once::new(&lab.state).max_keys(300);
+            let (busy, quiet) = made.get_or_init(|| (view(), view()));
+            run(quiet, lab, "first".into());
+            for n in 0..700 {
+                run(busy, lab, format!("busy-{n}"));
+            }
+        })
+        .await;
+        kit.advance(Duration::from_secs(1)).await;
+        within(&kit, move |lab| {
+            let Some((busy, quiet)) = views.get() else { panic!("the instance is another one") };
+            let done = run(quiet, lab, "fresh".into());
+            for n in 700..960 {
+                run(busy, lab, format!("busy-{n}"));
+            }
+            assert_eq!(run(quiet, lab, "fresh".into()), done, "260 newer keys are fewer than 300");
+        })
+        .await;
     });
 }

@@ -36,10 +36,7 @@ fn the_hello_comes_first_and_others_hear_of_it_once() {
             (&hello["gap"], &hello["snapshot"], &hello["more"]),
             (&Value::Null, &Value::Null, &Value::Null)
         );
-        assert_eq!(
-            (&hello["ping"], &hello["limits"]["bytes"]),
-            (&json!(["ping", "pong"]), &json!(33_554_432))
-        );
+        assert_eq!((&hello["ping"], &hello["limits"]["bytes"]), (&json!(["ping", "pong"]), &json!(65_536)));
         assert_eq!(members(&hello), ["ann"]);
 
         let mut bob = Peer::enter(&world, "bob").await;
@@ -323,5 +320,30 @@ fn in_a_full_room_a_member_can_take_over_from_themselves() {
         assert_eq!(again.last_hello()["count"], 2);
         assert!(!ann.drain());
         assert_eq!(ann.news().last(), Some(&Told::Closed(codes::REPLACED)));
+    });
+}
+
+#[test]
+fn a_snapshot_has_what_does_not_fit_beside_it() {
+    let config = Config { replay: 50, outbound_bytes: 16 * 1_024, snapshot: true, ..Config::default() };
+    let world = World::new(&config);
+    world.run(async {
+        world.ask(Command::Many(50, 1_000)).await;
+        // 50 KB do not fit 16 KiB, and the snapshot is too long for that as well: it is refused, and nobody is in.
+        Peer::new("ann").connect(&world).await.unwrap_err();
+    });
+    let config = Config { outbound_bytes: 64 * 1_024, ..config };
+    let world = World::new(&config);
+    world.run(async {
+        world.ask(Command::Many(20, 1_000)).await;
+        let mut ann = Peer::enter(&world, "ann").await;
+        let news = ann.news();
+        let [Told::Hello(hello)] = &news[..] else { panic!("more than a hello: {news:?}") };
+        assert_eq!((&hello["replay"], &hello["more"]), (&json!(0), &Value::Null));
+        assert_eq!(hello["snapshot"].as_array().map(Vec::len), Some(20), "all of it");
+        assert_eq!(ann.position(), world.position().await);
+        world.ask(Command::Publish(json!("next"))).await;
+        ann.catch_up(&world).await;
+        assert_eq!(ann.values(), [json!("next")]);
     });
 }

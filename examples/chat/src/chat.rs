@@ -1,12 +1,5 @@
 use do_core::prelude::*;
-use do_sync::{History, Member, Members, OnDuplicate, Room};
-use serde::{Deserialize, Serialize};
-
-/// What is said.
-#[derive(Debug, Serialize, Deserialize)]
-struct Line {
-    text: String,
-}
+use do_sync::{History, Inbound, Member, Members, OnDuplicate, Room};
 
 /// A room: everyone in it sees who is there, what is said, and what was said while they were away.
 #[derive(Debug)]
@@ -17,6 +10,7 @@ impl<S: ObjectState> DurableObject<S> for Chat<S> {
         let room = Room::new(&state)
             .history(History::new().max_age(Duration::from_hours(24)).replay(50))
             .members(Members::new().on_duplicate(OnDuplicate::Allow).grace(Duration::from_secs(5)))
+            .inbound(Inbound::new().max_bytes(4_096).rate(5.0, 20))
             .alarm(Alarm::raw(&state));
         room.auto_ping("ping", "pong")?; // answered by the host, without waking the object
         Ok(Self(room))
@@ -30,8 +24,8 @@ impl<S: ObjectState> DurableObject<S> for Chat<S> {
     }
 
     async fn websocket_message(&self, from: SocketOf<S>, message: Message) -> Result<()> {
-        if let Some(line) = self.0.receive::<Line>(&from, &message) {
-            self.0.publishing(&line).from(&from).send()?;
+        if let Some(text) = self.0.receive::<String>(&from, &message) {
+            self.0.publishing(&text).from(&from).send()?;
         }
         Ok(())
     }

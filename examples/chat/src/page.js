@@ -29,7 +29,7 @@ function said({ data, from, at, seq }) {
   row.dataset.seq = seq;
   const time = element("time", "", new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }));
   time.dateTime = new Date(at).toISOString();
-  row.append(element("strong", "", from ?? "The room"), ": ", element("span", "text", String(data?.text ?? "")), time);
+  row.append(element("strong", "", from ?? "The room"), ": ", element("span", "text", String(data ?? "")), time);
   show(row);
 }
 
@@ -71,7 +71,7 @@ function enter(room, name) {
   $("again").addEventListener("click", () => client.connect());
   $("say").addEventListener("submit", (event) => {
     event.preventDefault();
-    const outcome = client.send(JSON.stringify({ text: $("text").value }));
+    const outcome = client.send(JSON.stringify($("text").value));
     if (outcome === "refused") return note("Not sent. Try again in a moment.");
     note(outcome === "queued" ? "Sent when the connection is back." : "");
     $("say").reset();

@@ -1,4 +1,5 @@
 use do_core::prelude::*;
+use do_sync::Origins;
 use http::{HeaderValue, header};
 
 /// What the page may do: run the scripts of this server, and speak with it.
@@ -14,6 +15,7 @@ pub async fn route<E: Env>(request: Request, env: E) -> Result<Response> {
         "/" => Ok(file("text/html; charset=utf-8", include_str!("page.html"))),
         "/page.js" => Ok(file("text/javascript; charset=utf-8", include_str!("page.js"))),
         "/client.js" => Ok(do_sync::client_js(request.headers())),
+        _ if let Err(refusal) = Origins::same_host().check(&request) => Ok(refusal.reply()),
         _ => Ok(env.namespace("CHAT")?.named(request.require("room")?)?.fetch(request).await?),
     }
 }

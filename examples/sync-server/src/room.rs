@@ -2,8 +2,8 @@ use crate::{
     answer,
     change::{self, BATCH, BODY_BYTES, Change, PATH_BYTES, Recorded, Refused},
 };
-use do_core::{Alarm, offers_protocol, prelude::*, tag};
-use do_sync::{Event, History, OnFull, Outbound, Refusal, Room};
+use do_core::{Alarm, limits, offers_protocol, prelude::*, tag};
+use do_sync::{Event, History, Inbound, OnFull, Outbound, Refusal, Room};
 use serde::{Deserialize, Serialize};
 
 /// The sub-protocol of those who follow: the protocol of `do_sync`, by which a client resumes.
@@ -77,6 +77,8 @@ impl<S: ObjectState> DurableObject<S> for SyncRoom<S> {
             .history(history.max_age(KEPT_FOR).replay(RECENT))
             // Of the counts only the latest matters; a change has no key, so that none is ever left out.
             .outbound(outbound.on_full(OnFull::LatestPerKey))
+            // Editors have nothing to say; whatever they do say is ignored.
+            .inbound(Inbound::new().max_bytes(limits::MESSAGE_BYTES))
             .alarm(Alarm::raw(&state));
         room.auto_ping("ping", "pong")?;
         Ok(Self { room })

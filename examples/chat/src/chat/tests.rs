@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 fn the_object_has_at_most_40_lines_of_code() {
     let object = include_str!("../chat.rs").split("#[cfg(test)]").next().unwrap();
     let is_code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with("//");
-    assert_eq!(object.lines().filter(is_code).count(), 40);
+    let lines = object.lines().filter(is_code).count();
+    assert!(lines <= 40, "{lines}");
 }
 
 async fn enter(kit: &Kit, name: &str, after: &str) -> Client {
@@ -39,14 +40,14 @@ fn people_see_who_is_there_and_what_was_said_while_they_were_away() {
         let bob = enter(&kit, "bob", "").await;
         assert_eq!(next(&bob).await["count"], 2);
         assert_eq!(next(&ann).await, json!({ "t": "joined", "s": 2, "member": "bob" }));
-        ann.send(json!({ "text": "hello" }).to_string()).unwrap();
-        let said = json!({ "t": "msg", "s": 3, "from": "ann", "d": { "text": "hello" } });
+        ann.send(r#""hello""#).unwrap();
+        let said = json!({ "t": "msg", "s": 3, "from": "ann", "d": "hello" });
         assert_eq!(next(&ann).await, said);
 
         // Bob's connection drops, and he is back within the grace: nobody hears of it.
         drop(bob);
         kit.settle().await;
-        ann.send(json!({ "text": "bob?" }).to_string()).unwrap();
+        ann.send(r#""bob?""#).unwrap();
         assert_eq!(next(&ann).await["s"], 4);
         let bob = enter(&kit, "bob", &format!("&after={epoch}-2")).await;
         let hello = next(&bob).await;
@@ -55,7 +56,7 @@ fn people_see_who_is_there_and_what_was_said_while_they_were_away() {
             (&json!(format!("{epoch}-2")), &json!(2), &Value::Null)
         );
         assert_eq!(next(&bob).await, said);
-        assert_eq!(next(&bob).await["d"]["text"], "bob?");
+        assert_eq!(next(&bob).await["d"], "bob?");
 
         // Longer than the grace, he has left.
         drop(bob);
@@ -72,12 +73,12 @@ fn what_is_no_line_is_ignored_and_what_is_no_request_is_refused() {
         for _ in 0..2 {
             next(&ann).await;
         }
-        for wrong in ["", "hello", "{}", r#"{"text":7}"#, "[]"] {
+        for wrong in ["", "hello", "{}", "7", "[]"] {
             ann.send(wrong).unwrap();
         }
         ann.send(Message::binary(vec![1, 2])).unwrap();
-        ann.send(json!({ "text": "" }).to_string()).unwrap();
-        assert_eq!(next(&ann).await, json!({ "t": "msg", "s": 2, "from": "ann", "d": { "text": "" } }));
+        ann.send(r#""""#).unwrap();
+        assert_eq!(next(&ann).await, json!({ "t": "msg", "s": 2, "from": "ann", "d": "" }));
 
         let ask = async |path: &str| {
             let request = http::Request::get(format!("http://chat{path}")).body(Body::empty()).unwrap();
