@@ -269,3 +269,16 @@ test("whatever comes in whatever order, numbers go up by one or a gap is told, a
   }
   for (const [type, times] of Object.entries(heard)) if (times < 50) assert.fail(`${times} of ${type}`);
 });
+
+test("acknowledgements for a server that does not read do not pile up, and none is lost", async () => {
+  const world = new World();
+  await world.connected({}, "a-0", { credit: 4 });
+  const acknowledged = () => world.socket.sent.splice(0).map((text) => JSON.parse(text).b);
+  acknowledged();
+  world.socket.bufferedAmount = 10_000;
+  for (let n = 0; n < 1_000; n += 1) world.socket.say("12345");
+  assert.deepEqual(acknowledged(), []);
+  world.socket.bufferedAmount = 0;
+  world.socket.say("12345");
+  assert.deepEqual(acknowledged(), [5_005]);
+});
