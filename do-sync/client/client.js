@@ -68,11 +68,11 @@ const size = (data) => {
 /**
  * Epoch and number, or `null` for what is no position.
  *
- * @param {unknown} text
+ * @param {any} text
  * @returns {[string, number] | null}
  */
 const parsed = (text) => {
-  const [, epoch, seq] = /^([0-9a-z]{1,13})-(\d{1,16})$/.exec(String(text)) ?? [];
+  const [, epoch, seq] = /^([0-9a-z]{1,13})-(\d{1,16})$/.exec(text) ?? [];
   return Number.isSafeInteger(+seq) ? [epoch, +seq] : null;
 };
 
@@ -401,7 +401,7 @@ export class RoomClient extends EventTarget {
   #next(seq, type, fields) {
     if (!Number.isSafeInteger(seq)) return false;
     if (seq !== this.#seq + 1) {
-      this.#lost(codes.RESYNC, `${seq} came after ${this.#seq}`);
+      this.#lost(codes.RESYNC, `${seq} after ${this.#seq}`);
       return true;
     }
     this.#seq += 1;
@@ -452,11 +452,10 @@ export class RoomClient extends EventTarget {
     this.#unopened = 0;
     /** Any listener may close or stop the client. @type {(type: string, fields: object) => void} */
     const emit = (type, fields) => void (attempt === this.#current && this.#emit(type, fields));
-    const position = this.position;
-    this.#goesOn = !asked || asked === position;
-    if (asked !== position) this.#continued = false;
+    this.#goesOn = !asked || asked === this.position;
+    this.#continued &&= asked === this.position;
     if (!this.#part) this.#open(hello);
-    if (asked && asked !== position) emit("gap", { after, lost });
+    if (!this.#goesOn) emit("gap", { after, lost });
     if (hello.snapshot !== undefined) emit("snapshot", { data: hello.snapshot });
     if (attempt !== this.#current) {
       // Who left in the middle may not know of the gap, or the state behind it: the next greeting tells again.
@@ -519,7 +518,8 @@ export class RoomClient extends EventTarget {
   #acknowledge(data) {
     if (!this.#credit) return;
     this.#unacked += size(data);
-    if (this.#unacked < this.#credit / 4) return;
+    // For a server that does not read one number is enough, however much it is.
+    if (this.#unacked < this.#credit / 4 || this.bufferedAmount > 4_096) return;
     this.#transmit(`{"t":"ack","b":${this.#unacked}}`);
     this.#unacked = 0;
   }

@@ -190,3 +190,95 @@ test("members who are only counted stay counted once, whatever is told of them",
   tell(7, "left", "nobody");
   assert.equal(client.count, 2);
 });
+
+test("whatever comes in whatever order, numbers go up by one or a gap is told, and nothing piles up", async () => {
+  const heard = { open: 0, gap: 0, message: 0, binary: 0, joined: 0, stopped: 0, close: 0 };
+  for (let seed = 1; seed <= 60; seed += 1) {
+    let state = seed;
+    const below = (n) => {
+      state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+      return Math.floor((state / 2 ** 32) * n);
+    };
+    const pick = (...of) => of[below(of.length)];
+    const world = new World();
+    const client = await world.client({ queueMessages: 3 });
+    let [at, ended] = [undefined, false];
+    for (const type of ["message", "joined", "left", "binary"]) {
+      client.addEventListener(type, ({ seq }) => {
+        at ??= [client.position.split("-")[0], seq - 1]; // the first connection may bring only a part
+        assert.equal(client.position, `${at[0]}-${at[1] + 1}`, `seed ${seed}`);
+        at[1] += 1;
+        assert.equal(seq, at[1]);
+        if (below(20) === 0) client.close();
+      });
+    }
+    const moved = () => {
+      const [epoch, seq] = client.position.split("-");
+      at = [epoch, Number(seq)];
+    };
+    client.addEventListener("gap", () => {
+      const before = at;
+      moved();
+      if (below(8) > 0) return;
+      client.close();
+      at = before; // it is told again
+    });
+    client.addEventListener("open", ({ resumed }) => {
+      if (at === undefined) moved();
+      assert.equal(client.position, `${at[0]}-${at[1]}`, `seed ${seed} ${resumed}`);
+    });
+    client.addEventListener("raw", () => at === undefined && client.position && moved());
+    client.addEventListener("stopped", () => (ended = true));
+    for (let n = 0; n < 300; n += 1) {
+      const socket = world.socket;
+      const next = at === undefined ? 1 : at[1] + 1;
+      const here = at === undefined ? "a-0" : `${at[0]}-${at[1]}`;
+      if (socket !== undefined && socket.readyState < 2) {
+        const say = (data) => socket.readyState === 1 && socket.say(data);
+        pick(
+          () => socket.readyState === 0 && socket.open(),
+          () => say({ t: "hello", at: pick(here, here, here, `${pick("a", "b")}-${below(9)}`), more: below(6) === 0, replay: below(3), ping: ["ping", "pong"], credit: pick(undefined, 9, 400) }),
+          () => say(msg(below(8) === 0 ? below(20) : next, n)),
+          () => say(msg(next, n)),
+          () => say({ t: pick("joined", "left", "updatet"), s: next, at: 1, member: "bob" }),
+          () => say(frame(next, 5, "ann", [1])),
+          () => say("raw"),
+          () => below(3) === 0 && socket.end(pick(4000, 1006, 1013, 1006, 3000)),
+        )();
+      }
+      pick(
+        () => client.send("x"),
+        () => client.state === "stopped" && client.connect(),
+        () => world.window.dispatchEvent(new Event(pick("online", "offline"))),
+        () => Object.assign(world.window.navigator, { onLine: below(3) > 0 }),
+        () => {},
+      )();
+      if (below(3) === 0) await world.pass(pick(0, 300, 5_000, 20_000));
+      if (below(4) === 0) await settled();
+      assert.ok(world.timers <= 2, `${world.timers} timers`);
+      assert.ok(client.bufferedAmount <= 3);
+      const live = world.sockets.filter(({ readyState }) => readyState < 2);
+      assert.ok(live.length <= 1, `${live.length} sockets`);
+      assert.ok(client.count >= 0);
+      if (client.state === "stopped") assert.ok(ended && world.timers === 0);
+    }
+    client.close();
+    assert.equal(world.timers, 0);
+    assert.ok(world.sockets.length < 400, `${world.sockets.length} attempts`);
+    for (const { type } of world.heard) heard[type] += 1;
+  }
+  for (const [type, times] of Object.entries(heard)) if (times < 50) assert.fail(`${times} of ${type}`);
+});
+
+test("acknowledgements for a server that does not read do not pile up, and none is lost", async () => {
+  const world = new World();
+  await world.connected({}, "a-0", { credit: 4 });
+  const acknowledged = () => world.socket.sent.splice(0).map((text) => JSON.parse(text).b);
+  acknowledged();
+  world.socket.bufferedAmount = 10_000;
+  for (let n = 0; n < 1_000; n += 1) world.socket.say("12345");
+  assert.deepEqual(acknowledged(), []);
+  world.socket.bufferedAmount = 0;
+  world.socket.say("12345");
+  assert.deepEqual(acknowledged(), [5_005]);
+});

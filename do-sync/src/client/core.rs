@@ -18,6 +18,8 @@ pub(super) enum Command {
     Connect { after: Option<Position> },
     /// Write a text that is not the application's.
     Text(String),
+    /// Tell the room that so many bytes more were read.
+    Acknowledge(u64),
     /// Write a Ping of the protocol with this number.
     Ping(u64),
     /// Write a Close.
@@ -115,8 +117,8 @@ pub(super) struct Core {
     written: u64,
     /// The last one that the server is known to have, or that was reported.
     confirmed: u64,
-    /// A Ping that confirms is on its way.
-    confirming: bool,
+    /// A Ping that confirms up to here is on its way.
+    confirming: Option<u64>,
     /// The application wants the end: by this time at the latest the Close is sent.
     asked: Option<Duration>,
 }
@@ -143,7 +145,7 @@ impl Core {
             lasted: Duration::ZERO,
             written: 0,
             confirmed: 0,
-            confirming: false,
+            confirming: None,
             asked: None,
         }
     }
@@ -205,7 +207,7 @@ impl Core {
         match &mut self.state {
             State::Waiting { .. } => {
                 self.state = State::Connecting { until: now.saturating_add(self.config.connect_within) };
-                (self.progress, self.lasted, self.confirming) = (false, Duration::ZERO, false);
+                (self.progress, self.lasted, self.confirming) = (false, Duration::ZERO, None);
                 self.commands.push_back(Command::Connect { after: self.position });
             }
             State::Connecting { .. } => {
@@ -326,15 +328,16 @@ impl Core {
         let Ok(number) = payload.try_into().map(u64::from_be_bytes) else { return };
         if matches!(self.state, State::Open(_) | State::Closing { .. }) && number <= self.written {
             self.confirmed = self.confirmed.max(number);
-            self.confirming = false;
+            // A server that sends more Pongs than it was asked for is not asked more often.
+            self.confirming = self.confirming.filter(|asked| *asked > number);
             self.confirm();
         }
     }
 
     /// One Ping at a time, for all that was written meanwhile.
     fn confirm(&mut self) {
-        if self.may_write() && self.written > self.confirmed && !self.confirming {
-            self.confirming = true;
+        if self.may_write() && self.written > self.confirmed && self.confirming.is_none() {
+            self.confirming = Some(self.written);
             self.commands.push_back(Command::Ping(self.written));
         }
     }
@@ -400,9 +403,8 @@ impl Core {
         let Some(credit) = session.credit else { return };
         session.unacknowledged = session.unacknowledged.saturating_add(bytes);
         if session.unacknowledged >= credit / 4 {
-            let text = format!(r#"{{"t":"ack","b":{}}}"#, session.unacknowledged);
-            session.unacknowledged = 0;
-            self.commands.push_back(Command::Text(text));
+            let bytes = std::mem::take(&mut session.unacknowledged);
+            self.commands.push_back(Command::Acknowledge(bytes));
         }
     }
 

@@ -48,6 +48,8 @@ struct Open {
     wire: Box<dyn Wire>,
     /// Frames that are not the application's. The rules write one for what was read or written, so there are few.
     frames: VecDeque<Frame>,
+    /// What was read and is to be acknowledged: one number however much it is, for a server that does not read.
+    acknowledge: u64,
     unflushed: bool,
 }
 
@@ -103,7 +105,8 @@ impl Driver {
             Input::CloseAsked => self.core.close_asked(now),
             Input::Tick => self.core.tick(now),
             Input::Attempted(Ok(wire)) => {
-                self.link = Link::Open(Open { wire, frames: VecDeque::new(), unflushed: false });
+                self.link =
+                    Link::Open(Open { wire, frames: VecDeque::new(), acknowledge: 0, unflushed: false });
                 self.core.opened();
             }
             Input::Attempted(Err(Failed(cause, retry_after))) => {
@@ -135,6 +138,11 @@ impl Driver {
         match command {
             Command::Connect { after } => self.link = Link::Attempt(self.target.connect(after)),
             Command::Text(text) => self.write(Frame::text(text)),
+            Command::Acknowledge(bytes) => {
+                if let Link::Open(open) = &mut self.link {
+                    open.acknowledge = open.acknowledge.saturating_add(bytes);
+                }
+            }
             Command::Ping(number) => self.write(Frame::Ping(Bytes::copy_from_slice(&number.to_be_bytes()))),
             Command::Close(code) => {
                 let reason = if code == crate::codes::RESYNC { "resync" } else { "" };
@@ -220,14 +228,18 @@ impl Open {
     /// Writes while the network takes it. Ready with each message of the application, for its number to be noted.
     fn poll_write(&mut self, cx: &mut Context<'_>, core: &Core, shared: &Shared) -> Poll<Input> {
         let lost = |error| Poll::Ready(Input::Ended(broken(&error)));
-        while !self.frames.is_empty() || (core.may_write() && shared.has_message()) {
+        while !self.frames.is_empty() || self.acknowledge > 0 || (core.may_write() && shared.has_message()) {
             match self.wire.poll_ready_unpin(cx) {
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(error)) => return lost(error),
                 Poll::Pending => return Poll::Pending,
             }
             self.unflushed = true;
-            if let Some(frame) = self.frames.pop_front() {
+            let acknowledge = (self.acknowledge > 0 && !core.is_closing()).then(|| {
+                Frame::text(format!(r#"{{"t":"ack","b":{}}}"#, std::mem::take(&mut self.acknowledge)))
+            });
+            self.acknowledge = 0;
+            if let Some(frame) = acknowledge.or_else(|| self.frames.pop_front()) {
                 if let Err(error) = self.wire.start_send_unpin(frame) {
                     return lost(error);
                 }

@@ -136,6 +136,30 @@ async fn what_waited_and_is_longer_than_the_room_takes_comes_back_and_is_not_sen
 }
 
 #[tokio::test(start_paused = true)]
+async fn acknowledgements_for_a_server_that_does_not_read_are_few_and_complete() {
+    let (mut client, mut net) = client(|client| client);
+    let mut server = net.accept().await;
+    let hello = r#"{"t":"hello","at":"a-0","credit":4}"#;
+    server.send(hello).await;
+    event(&mut client).await;
+    let mut sent = hello.len();
+    for seq in 1..=6_000 {
+        server.message(seq).await;
+        sent += format!(r#"{{"t":"msg","s":{seq},"at":5,"d":{seq}}}"#).len();
+        event(&mut client).await;
+    }
+    let (mut acks, mut acknowledged) = (0, 0);
+    while acknowledged < sent {
+        let text = server.next().await;
+        acks += 1;
+        acknowledged +=
+            text.strip_prefix(r#"{"t":"ack","b":"#).unwrap().trim_end_matches('}').parse::<usize>().unwrap();
+    }
+    assert_eq!(acknowledged, sent);
+    assert!(acks < 3_000, "{acks}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_was_written_and_not_confirmed_is_named() {
     let (mut client, mut net) = client(|client| client);
     let mut server = net.welcome("a-0").await;

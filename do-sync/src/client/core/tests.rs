@@ -68,6 +68,7 @@ fn words(command: &Command) -> String {
         Command::Connect { after: None } => "connect".to_owned(),
         Command::Connect { after: Some(after) } => format!("connect after {after}"),
         Command::Text(text) => text.clone(),
+        Command::Acknowledge(bytes) => format!(r#"{{"t":"ack","b":{bytes}}}"#),
         Command::Ping(number) => format!("ping {number}"),
         Command::Close(code) => format!("close {code}"),
         Command::Abort => "abort".to_owned(),
@@ -295,6 +296,21 @@ fn what_was_written_is_unconfirmed_until_a_pong_or_the_answer_to_a_close() {
     rules.core.drained(rules.now);
     assert_eq!(rules.todo(), ["close 1000"]);
     assert_eq!(rules.closed(1_000), ["stop: closed by this client"]);
+}
+
+#[test]
+fn pongs_that_nobody_asked_for_ask_nothing() {
+    let mut rules = Rules::new(|_| ());
+    rules.connect(&hello("a-1"));
+    rules.core.wrote(1);
+    rules.core.wrote(2);
+    assert_eq!(rules.todo(), ["ping 1"]);
+    for _ in 0..100 {
+        rules.core.ponged(rules.now, &0_u64.to_be_bytes());
+    }
+    assert_eq!(rules.todo(), [""; 0]);
+    rules.core.ponged(rules.now, &1_u64.to_be_bytes());
+    assert_eq!(rules.todo(), ["ping 2"]);
 }
 
 #[test]
