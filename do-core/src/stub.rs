@@ -59,6 +59,13 @@ pub trait Stub: Clone + Send + Sync + 'static {
     /// A timer of the caller's host, so that a caller without an object can wait.
     fn delay(&self, duration: Duration) -> impl Future<Output = ()> + Send + use<Self>;
 
+    /// A random number of the caller's host, for keys and jitter of a caller without an object, who has no
+    /// [`ObjectState::random`](crate::ObjectState::random). In the kit the seed decides it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Platform`] when the system has no randomness.
+    fn random(&self) -> Result<u64, Error>;
+
     /// [`fetch`](Self::fetch), given up after `limit`.
     ///
     /// # Errors

@@ -65,7 +65,16 @@ const size = (data) => {
   throw new TypeError("a message is a string, an ArrayBuffer, a view of one, or a Blob");
 };
 
-const POSITION = /^([0-9a-z]{1,13})-(\d{1,16})$/;
+/**
+ * Epoch and number, or `null` for what is no position.
+ *
+ * @param {unknown} text
+ * @returns {[string, number] | null}
+ */
+const parsed = (text) => {
+  const [, epoch, seq] = /^([0-9a-z]{1,13})-(\d{1,16})$/.exec(String(text)) ?? [];
+  return Number.isSafeInteger(+seq) ? [epoch, +seq] : null;
+};
 
 /**
  * One member's connection to one room. Connects by itself; events are dispatched on it, see the README.
@@ -103,7 +112,8 @@ export class RoomClient extends EventTarget {
   /** What the application continues from, or cannot. @type {string | null | undefined} */ #asked;
   /** @type {string | undefined} */ #epoch;
   #seq = 0;
-  /** Where this connection began. */ #base = 0;
+  /** Whether this connection goes on from where the one before ended, or is the first. */ #goesOn = false;
+  /** Whether it brought something new. Behind one gap after the other nothing is. */ #progress = false;
   /** Whether this connection brings only a part of what was missed: then it is not in the room. */ #part = false;
   /** Whether nothing was missed since the last connection that was in the room. */ #continued = true;
   /** How many of the next messages are old ones. */ #replay = 0;
@@ -136,8 +146,7 @@ export class RoomClient extends EventTarget {
     this.#page = options.window ?? globalThis;
     if (typeof url !== "function") this.#address(url); // a bad one is found here, not after the page has loaded
     this.#asked = options.after;
-    const known = POSITION.exec(options.after ?? "");
-    if (known) [this.#epoch, this.#seq] = [known[1], Number(known[2])];
+    [this.#epoch, this.#seq] = parsed(options.after) ?? [undefined, 0];
     this.connect();
   }
 
@@ -203,6 +212,7 @@ export class RoomClient extends EventTarget {
 
   async #attempt() {
     const attempt = (this.#current = {});
+    this.#progress = false;
     const { connectTimeout, protocols = [] } = this.#options;
     this.#wait(connectTimeout, () => this.#lost(1006, "connect time-out"));
     this.#enter("connecting");
@@ -267,13 +277,14 @@ export class RoomClient extends EventTarget {
     let delay = maxDelay;
     if (!idle) {
       delay = random() * Math.min(maxDelay, minDelay * 2 ** this.#failures);
-      if (code !== codes.RESYNC || (this.#resynced && this.#seq === this.#base)) this.#failures += 1;
+      if (code !== codes.RESYNC || (this.#resynced && !this.#progress)) this.#failures += 1;
       else [delay, this.#resynced] = [0, true];
     }
     this.#part = false;
     if (!this.#suspended) this.#wait(delay, () => this.#attempt());
     this.#enter("waiting");
-    this.#emit("close", { code, reason, delay });
+    // A listener may have stopped it, or stopped it and begun anew: then that is what was heard last.
+    if (this.state === "waiting") this.#emit("close", { code, reason, delay });
   }
 
   /**
@@ -351,7 +362,7 @@ export class RoomClient extends EventTarget {
     if (t === undefined) return false;
     // What is unknown is for a newer client, and what is wrong leaves a hole.
     if (!this.#greeted) {
-      if (t === "hello") this.#hello(frame, POSITION.exec(at));
+      if (t === "hello") this.#hello(frame, parsed(at));
     } else if (t === "ev") this.#emit("event", { data: d });
     else if (t === "msg") this.#next(s, "message", { at, from, data: d });
     else if (["joined", "updated", "left"].includes(t) && typeof member === "string") {
@@ -394,12 +405,10 @@ export class RoomClient extends EventTarget {
       return true;
     }
     this.#seq += 1;
+    this.#progress ||= this.#goesOn;
     const replayed = this.#replay > 0;
     if (replayed) this.#replay -= 1; // and the greeting's list of members is newer
-    else if (type === "joined" || type === "updated") this.members.set(fields.member, fields.data);
-    else if (type === "left" && !this.members.delete(fields.member)) {
-      this.#unlisted = Math.max(0, this.#unlisted - 1);
-    }
+    else if (type === "joined" || type === "updated" || type === "left") this.#seen(type, fields);
     const attempt = this.#current;
     this.#emit(type, { seq, replayed, ...fields });
     if (this.#part && !this.#replay && attempt === this.#current) this.#lost(codes.RESYNC, "next part");
@@ -407,37 +416,57 @@ export class RoomClient extends EventTarget {
   }
 
   /**
+   * Somebody came, changed or went.
+   *
+   * @param {string} type
+   * @param {{ member?: any, data: any }} fields
+   */
+  #seen(type, { member, data }) {
+    // Who was there already and is not listed is one of those who are only counted.
+    if (type !== "joined" && !this.members.has(member)) this.#unlisted = Math.max(0, this.#unlisted - 1);
+    if (type === "left") this.members.delete(member);
+    else this.members.set(member, data);
+  }
+
+  /**
    * @param {any} hello
-   * @param {RegExpExecArray | null} at
+   * @param {[string, number] | null} at
    */
   #hello(hello, at) {
     if (!at) return;
     const attempt = this.#current;
+    const before = /** @type {const} */ ([this.#epoch, this.#seq, this.#asked]);
     const asked = this.position ?? this.#asked;
     // A server that continues elsewhere without a word leaves a gap all the same.
-    const missed = this.#epoch === at[1] && Number(at[2]) > this.#seq ? Number(at[2]) - this.#seq : null;
+    const missed = this.#epoch === at[0] && at[1] > this.#seq ? at[1] - this.#seq : null;
     const { after = asked, lost = missed } = hello.gap ?? {};
-    [this.#epoch, this.#seq, this.#asked] = [at[1], Number(at[2]), undefined];
-    this.#base = this.#seq;
+    [this.#epoch, this.#seq, this.#asked] = [...at, undefined];
     this.#part = hello.more === true;
     this.#replay = Number(hello.replay) || 0;
     this.member = hello.member;
-    this.#ping = Array.isArray(hello.ping) ? hello.ping : undefined;
+    const [ask, answer] = Array.isArray(hello.ping) ? hello.ping : [];
+    this.#ping = typeof ask === "string" && typeof answer === "string" ? [ask, answer] : undefined;
     this.#credit = hello.credit > 0 ? hello.credit : undefined;
     this.#unacked = 0;
     this.#limit = hello.limits?.bytes > 0 ? hello.limits.bytes : Infinity;
     this.#unopened = 0;
     /** Any listener may close or stop the client. @type {(type: string, fields: object) => void} */
     const emit = (type, fields) => void (attempt === this.#current && this.#emit(type, fields));
+    const position = this.position;
+    this.#goesOn = !asked || asked === position;
+    if (asked !== position) this.#continued = false;
     if (!this.#part) this.#open(hello);
-    if (asked !== this.position) {
-      this.#continued = false;
-      if (asked) emit("gap", { after, lost });
-    }
+    if (asked && asked !== position) emit("gap", { after, lost });
     if (hello.snapshot !== undefined) emit("snapshot", { data: hello.snapshot });
+    if (attempt !== this.#current) {
+      // Who left in the middle may not know of the gap, or the state behind it: the next greeting tells again.
+      [this.#epoch, this.#seq, this.#asked] = before;
+      return;
+    }
     if (this.#part) return;
-    emit("open", { member: this.member, resumed: this.#continued, replay: this.#replay });
+    const resumed = this.#continued;
     this.#continued = true;
+    emit("open", { member: this.member, resumed, replay: this.#replay });
   }
 
   /** In the room. @param {any} hello */

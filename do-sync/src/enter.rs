@@ -17,7 +17,7 @@ use std::fmt;
 /// Most members that one who comes is told of; all are counted.
 const MEMBERS: usize = 256;
 
-/// What a hello is long at most without members and snapshot, in bytes.
+/// What a hello is long at most without pings, members and snapshot, in bytes.
 const HELLO_BYTES: u64 = 1_024;
 
 /// Most of the history that goes over one connection before the client is told to come back for the rest: what hosts
@@ -216,6 +216,7 @@ impl<'a, S: ObjectState> Entering<'a, S> {
         let (response, socket) = room.take_in(request, admission.accept.clone())?;
         room.roster().entered(&admission, &socket)?;
         greeting.send(&socket).inspect_err(|_| room.roster().abandon(&socket))?;
+        room.roster().replace(&admission);
         let arming = room.clone();
         room.state().wait_until(async move {
             if let Err(error) = arming.roster().arm().await {
@@ -278,7 +279,17 @@ impl<'a, S: ObjectState> Greeting<'a, S> {
             return Err(Error::new(ErrorKind::Limit, message));
         }
         self.snapshot = RawValue::from_string(json).ok();
-        self.catch_up()
+        self.catch_up()?;
+        self.prefer_snapshot();
+        Ok(())
+    }
+
+    /// A replay that does not fit is left out beside a snapshot, which has it all: with the parts of one, nobody could tell
+    /// which of the messages the snapshot contains.
+    fn prefer_snapshot(&mut self) {
+        if self.snapshot.is_some() && !self.fits() {
+            self.plan.skip();
+        }
     }
 
     /// Looks again, if something was logged since.
@@ -294,7 +305,10 @@ impl<'a, S: ObjectState> Greeting<'a, S> {
     /// space for the members and for what comes next.
     fn budget(&self) -> (u64, u64) {
         let snapshot = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.get().len() as u64);
-        let bytes = (self.max_bytes() / 4 * 3).min(PAGE_BYTES).saturating_sub(HELLO_BYTES + snapshot);
+        let pings = self.room.inner().pings.borrow();
+        let pings = pings.as_ref().map_or(0, |pair| (pair.request().len() + pair.response().len()) as u64);
+        let hello = HELLO_BYTES + 2 * pings + snapshot;
+        let bytes = (self.max_bytes() / 4 * 3).min(PAGE_BYTES).saturating_sub(hello);
         let messages = self.room.inner().settings.outbound.max_messages as u64;
         (bytes, (messages / 4 * 3).max(1))
     }
@@ -334,10 +348,16 @@ impl<'a, S: ObjectState> Greeting<'a, S> {
     fn send(&mut self, socket: &SocketOf<S>) -> Result<(), Error> {
         self.catch_up()?;
         self.make_snapshot()?;
+        self.prefer_snapshot();
         let frames = self.room.log().frames(&self.plan, u64::MAX, u64::MAX)?;
-        let everybody = self.room.presence()?;
-        let count = everybody.len();
-        let members = shown(everybody, self.max_bytes() / 8)?;
+        let (mut some, mut count) = (Vec::new(), 0);
+        self.room.roster().visit(|id, data| {
+            count += 1;
+            if some.len() < MEMBERS {
+                some.push(Present { id: id.to_owned(), data: data.map(ToOwned::to_owned) });
+            }
+        })?;
+        let members = shown(some, self.max_bytes() / 8)?;
         let credit = self.room.credit(socket);
         let hello = Hello { members: Some(&members), count: Some(count), credit, ..self.hello(frames.len()) };
         let hello = Message::json(&hello)?;
@@ -359,12 +379,13 @@ impl<'a, S: ObjectState> Greeting<'a, S> {
         let (bytes, messages) = self.budget();
         let log = self.room.log();
         let mut frames = log.frames(&self.plan, bytes, messages)?;
-        // One at least, so that they get on; but who has a snapshot got on by that.
-        if frames.is_empty() && self.snapshot.is_none() {
+        // One at least, so that they get on.
+        if frames.is_empty() {
             frames = log.frames(&self.plan, u64::MAX, 1)?;
         }
         let hello = Message::json(&Hello { more: Some(true), ..self.hello(frames.len()) })?;
         let (response, socket) = self.room.state().sockets().accept(request, accept)?;
+        self.room.inner().watch.expel(&socket); // what it says is for the next connection
         for message in std::iter::once(&hello).chain(&frames) {
             if let Err(error) = socket.send(message) {
                 tracing::debug!(%error, "a socket did not take its part of the history");
@@ -379,9 +400,9 @@ impl<'a, S: ObjectState> Greeting<'a, S> {
 }
 
 /// As many as fit.
-fn shown(everybody: Vec<Present>, bytes: u64) -> Result<Vec<Box<RawValue>>, Error> {
+fn shown(some: Vec<Present>, bytes: u64) -> Result<Vec<Box<RawValue>>, Error> {
     let (mut shown, mut left) = (Vec::new(), bytes);
-    for present in everybody.into_iter().take(MEMBERS) {
+    for present in some {
         let json = wire::to_json(&present)?;
         let Some(rest) = left.checked_sub(json.len() as u64 + 1) else { break };
         left = rest;

@@ -94,8 +94,6 @@ mod client_js;
 pub mod codes;
 mod counter;
 mod enter;
-#[cfg(test)]
-mod fake;
 mod inbound;
 mod lease;
 mod log;
@@ -118,7 +116,7 @@ pub use counter::{CompareAndSet, Counter};
 pub use enter::Entering;
 pub use inbound::{Inbound, InboundStats, OnExcess, OnMalformed, Received, Rejected};
 pub use lease::{Acquired, Expired, Grant, Held, Holder, Lease, Release, TTL_MAX, Token};
-pub use log::{Excerpt, Gap, History, HistoryStats, NoPosition, Position, Recorded, What};
+pub use log::{Excerpt, Gap, History, HistoryStats, Position, Recorded, What};
 pub use member::{Member, Members, OnDuplicate, Present};
 pub use once::{NAME_BYTES, Once, RequestKey};
 pub use origin::Origins;

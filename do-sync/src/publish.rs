@@ -5,7 +5,7 @@ use crate::{
     wire,
 };
 use bytes::Bytes;
-use do_core::{Error, ErrorKind, ObjectState, SocketOf};
+use do_core::{Error, ErrorKind, ObjectState, SocketOf, Timestamp};
 use serde::Serialize;
 use std::fmt;
 
@@ -15,6 +15,8 @@ use std::fmt;
 pub struct Published {
     /// Its place in the sequence.
     pub position: Position,
+    /// When it was published, as clients and the history have it.
+    pub at: Timestamp,
     /// What became of it at each socket that entered.
     pub report: BroadcastReport,
 }
@@ -49,8 +51,9 @@ impl<S: ObjectState> Room<S> {
     /// [`RESYNC`](crate::codes::RESYNC): clients come back and are told of a gap.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when the value cannot be written as JSON, [`ErrorKind::Limit`] when it is longer than about
-    /// 2 MB; as [`SqlStorage::exec`](do_core::SqlStorage::exec). Nothing was sent then.
+    /// [`ErrorKind::Invalid`] when the value cannot be written as JSON, [`ErrorKind::Limit`] when it is longer, in its
+    /// frame, than half of [`Outbound::max_bytes`](crate::Outbound::max_bytes) (128 KiB by default; never more than 2 MB):
+    /// what is longer would not get through to anybody. As [`SqlStorage::exec`](do_core::SqlStorage::exec). Nothing was sent then.
     pub fn publish<T: Serialize + ?Sized>(&self, value: &T) -> Result<Published, Error> {
         self.publishing(value).send()
     }
@@ -69,6 +72,7 @@ impl<S: ObjectState> Room<S> {
         let sockets = self.entered();
         let published = self.log().append_all(entries)?.into_iter().map(|logged| Published {
             position: logged.position,
+            at: logged.at,
             report: self.deliver_to(&sockets, &logged),
         });
         Ok(published.collect())
@@ -145,7 +149,7 @@ impl<S: ObjectState> Publication<'_, S> {
             Content::Json(Err(error)) => return Err(error.clone()),
             Content::Binary(data) => self.room.log().append(Entry::Binary { from, data })?,
         };
-        Ok(Published { position: logged.position, report: self.room.deliver_all(&logged) })
+        Ok(Published { position: logged.position, at: logged.at, report: self.room.deliver_all(&logged) })
     }
 }
 

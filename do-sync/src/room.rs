@@ -36,15 +36,21 @@ impl<S: ObjectState> Room<S> {
     /// The room of the sockets with this tag: for objects with several rooms. A socket is in each of which it
     /// has the tag.
     pub fn tagged(state: &S, tag: impl Into<Tag>) -> Self {
-        Self::make(state.clone(), Some(tag.into()), Settings::default(), None)
+        Self::make(state.clone(), Some(tag.into()), Settings::default(), None, None)
     }
 
     /// All sockets of the object, whatever their tags; joining adds none.
     pub fn all(state: &S) -> Self {
-        Self::make(state.clone(), None, Settings::default(), None)
+        Self::make(state.clone(), None, Settings::default(), None, None)
     }
 
-    fn make(state: S, tag: Option<Tag>, settings: Settings, alarm: Option<Alarm<S>>) -> Self {
+    fn make(
+        state: S,
+        tag: Option<Tag>,
+        settings: Settings,
+        alarm: Option<Alarm<S>>,
+        pings: Option<AutoResponse>,
+    ) -> Self {
         Self(Rc::new(Inner {
             state,
             tag,
@@ -54,7 +60,7 @@ impl<S: ObjectState> Room<S> {
             members: crate::member::Memory::default(),
             flow: Flow::default(),
             watch: Watch::default(),
-            pings: RefCell::default(),
+            pings: RefCell::new(pings),
         }))
     }
 
@@ -62,15 +68,21 @@ impl<S: ObjectState> Room<S> {
     pub(crate) fn with(self, change: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = self.0.settings.clone();
         change(&mut settings);
-        Self::make(self.0.state.clone(), self.0.tag.clone(), settings, self.0.alarm.clone())
+        let alarm = self.0.alarm.clone();
+        self.made_anew(settings, alarm)
+    }
+
+    fn made_anew(self, settings: Settings, alarm: Option<Alarm<S>>) -> Self {
+        let Inner { state, tag, pings, .. } = &*self.0;
+        Self::make(state.clone(), tag.clone(), settings, alarm, pings.borrow().clone())
     }
 
     /// The alarm by which old messages and members who do not come back are tidied away: the object's own, or a slot
     /// of its schedule. Whoever gives one calls [`on_alarm`](Self::on_alarm) when it comes.
     #[must_use]
     pub fn alarm(self, alarm: impl Into<Alarm<S>>) -> Self {
-        let inner = &self.0;
-        Self::make(inner.state.clone(), inner.tag.clone(), inner.settings.clone(), Some(alarm.into()))
+        let settings = self.0.settings.clone();
+        self.made_anew(settings, Some(alarm.into()))
     }
 
     /// At most so many open sockets; whoever comes then is refused. Without it, as many as an object can have.
@@ -234,113 +246,5 @@ impl<S: ObjectState> Clone for Room<S> {
 impl<S: ObjectState> fmt::Debug for Room<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Room").field("tag", &self.0.tag).finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fake::{FakeState, handshake};
-    use do_core::{AutoResponse, CloseCode};
-
-    fn join(room: &Room<FakeState>, tags: &[&str]) -> SocketOf<FakeState> {
-        let accept = Accept::new().tags(tags.iter().copied()).unwrap();
-        room.join(&handshake(), accept).unwrap().1
-    }
-
-    #[test]
-    fn r3_a_broadcast_reaches_the_room_without_the_excluded_and_reports() {
-        let state = FakeState::default();
-        let room = Room::new(&state);
-        let (a, b, c) = (join(&room, &[]), join(&room, &[]), join(&room, &[]));
-        let foreign = join(&Room::tagged(&state, tag!("other")), &[]);
-        let report = room.broadcast("hi").except(&b).send();
-        assert_eq!(report, BroadcastReport { matched: 2, queued: 2, ..Default::default() });
-        assert_eq!([&a, &b, &c, &foreign].map(|s| s.sent().len()), [1, 0, 1, 0]);
-        assert_eq!(Room::all(&state).send_all("all").queued, 4);
-    }
-
-    #[test]
-    fn r3_recipients_share_the_bytes_of_one_encoding() {
-        let state = FakeState::default();
-        let room = Room::new(&state);
-        let (a, b) = (join(&room, &[]), join(&room, &[]));
-        room.send_all(Message::json(&"once").unwrap());
-        let pointers = [a, b].map(|socket| socket.sent()[0].as_bytes().as_ptr());
-        assert_eq!(pointers[0], pointers[1]);
-    }
-
-    #[test]
-    fn tags_select_within_the_room_and_nobody_gets_it_twice() {
-        let state = FakeState::default();
-        let room = Room::new(&state);
-        let red = join(&room, &["red"]);
-        let both = join(&room, &["red", "blue"]);
-        let none = join(&room, &[]);
-        let foreign = join(&Room::tagged(&state, tag!("other")), &["red"]);
-        assert_eq!(room.broadcast("1").to(tag!("red")).send().queued, 2);
-        assert_eq!(room.broadcast("2").to(tag!("red")).to(tag!("blue")).send().queued, 2);
-        assert_eq!(room.broadcast("3").to_tag("blue").unwrap().send().queued, 1);
-        assert_eq!(room.broadcast("4").to(tag!("nobody")).send(), BroadcastReport::default());
-        assert_eq!([&red, &both, &none, &foreign].map(|s| s.sent().len()), [2, 3, 0, 0]);
-        assert_eq!(room.broadcast("5").to_tag("x".repeat(257)).unwrap_err().kind(), ErrorKind::Limit);
-    }
-
-    #[test]
-    fn r4_a_failing_send_does_not_keep_the_others_from_theirs() {
-        let state = FakeState::default();
-        let room = Room::new(&state);
-        let (a, full, c) = (join(&room, &[]), join(&room, &[]), join(&room, &[]));
-        full.fail_sends();
-        assert_eq!(
-            room.send_all("hi"),
-            BroadcastReport { matched: 3, queued: 2, disconnected: 1, ..Default::default() }
-        );
-        assert_eq!([&a, &full, &c].map(|s| s.sent().len()), [1, 0, 1]);
-    }
-
-    #[test]
-    fn d18_a_closing_socket_neither_counts_nor_receives() {
-        let state = FakeState::default();
-        let room = Room::new(&state);
-        let (gone, stays) = (join(&room, &[]), join(&room, &[]));
-        assert_eq!((room.count(), room.count_without(&gone)), (2, 1));
-        gone.close(CloseCode::NORMAL).unwrap();
-        assert_eq!((room.count(), room.count_without(&gone), room.count_without(&stays)), (1, 1, 0));
-        assert_eq!(room.send_all("left").matched, 1);
-        assert_eq!((gone.sent().len(), stays.sent().len()), (0, 1));
-    }
-
-    #[test]
-    fn d1_the_room_takes_one_tag_and_leaves_nine() {
-        let state = FakeState::default();
-        let room = Room::new(&state);
-        let nine = Accept::new().tags((0..9).map(|n| n.to_string())).unwrap();
-        assert_eq!(room.join(&handshake(), nine.clone()).unwrap().0.status(), 101);
-        let ten = nine.tag("9").unwrap();
-        assert_eq!(room.join(&handshake(), ten).unwrap_err().kind(), ErrorKind::Limit);
-        assert_eq!(room.count(), 1);
-    }
-
-    #[test]
-    fn the_welcome_reaches_the_new_socket_alone_and_first() {
-        let state = FakeState::default();
-        let room = Room::new(&state);
-        let first = join(&room, &[]);
-        let (_, second) = room.join(&handshake(), Accept::new()).unwrap();
-        second.send("hello").unwrap();
-        room.send_all("later");
-        assert_eq!(second.sent(), [Message::text("hello"), Message::text("later")]);
-        assert_eq!(first.sent(), [Message::text("later")]);
-    }
-
-    #[test]
-    fn d28_the_auto_ping_is_one_pair_and_setting_it_again_changes_nothing() {
-        let state = FakeState::default();
-        let room = Room::new(&state);
-        room.auto_ping("ping", "pong").unwrap();
-        room.auto_ping("ping", "pong").unwrap();
-        assert_eq!(state.auto_response(), Some(AutoResponse::new("ping", "pong").unwrap()));
-        assert_eq!(room.auto_ping("x".repeat(2_049), "").unwrap_err().kind(), ErrorKind::Limit);
     }
 }

@@ -117,9 +117,11 @@ impl Error {
         self.change(|inner| inner.indefinite = true)
     }
 
-    /// For the library: it speaks of the request, whose sender may read it.
+    /// Says that the request is to blame, and that its sender may read the text: one of kind
+    /// [`Invalid`](ErrorKind::Invalid) or [`Limit`](ErrorKind::Limit) that a handler or a route does not handle is then
+    /// answered by 400 or 413 instead of 500.
     #[must_use]
-    pub(crate) fn of_request(self) -> Self {
+    pub fn of_request(self) -> Self {
         self.change(|inner| inner.of_request = true)
     }
 

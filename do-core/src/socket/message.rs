@@ -167,3 +167,16 @@ impl fmt::Display for Text {
         f.write_str(self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recipients_share_the_bytes_of_one_encoding() {
+        for message in [Message::json(&"once").unwrap(), Message::binary(vec![1, 2])] {
+            let (one, two) = (Message::from(&message), message.clone());
+            assert_eq!([&one, &two].map(|copy| copy.as_bytes().as_ptr()), [message.as_bytes().as_ptr(); 2]);
+        }
+    }
+}

@@ -292,6 +292,12 @@ impl Stub for HostStub {
             let _ = waited.await; // a host that stops ends the wait
         }
     }
+
+    fn random(&self) -> Result<u64, Error> {
+        let mut bytes = [0; 8];
+        (self.shared.unique)(&mut bytes)?;
+        Ok(u64::from_ne_bytes(bytes))
+    }
 }
 
 impl fmt::Debug for HostEnv {

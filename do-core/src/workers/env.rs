@@ -223,6 +223,10 @@ impl Stub for WorkersStub {
     fn delay(&self, duration: Duration) -> impl Future<Output = ()> + Send + use<> {
         SendFuture::new(Timer::new(duration))
     }
+
+    fn random(&self) -> Result<u64, Error> {
+        Ok(super::state::random())
+    }
 }
 
 impl fmt::Debug for WorkersEnv {

@@ -303,9 +303,7 @@ impl ObjectState for WorkersState {
     }
 
     fn random(&self) -> u64 {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within 0 to 2^32
-        let half = || (js_sys::Math::random() * 4_294_967_296.0) as u64;
-        half() << 32 | half()
+        random()
     }
 
     fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + use<> {
@@ -411,4 +409,10 @@ impl fmt::Debug for WorkersState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("WorkersState").field(&self.0.id).finish()
     }
+}
+
+pub(super) fn random() -> u64 {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within 0 to 2^32
+    let half = || (js_sys::Math::random() * 4_294_967_296.0) as u64;
+    half() << 32 | half()
 }

@@ -37,7 +37,7 @@ pub enum Cause {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Retry,
-    /// Without waiting, if the connection was of use.
+    /// Without waiting, if the connection was of use, or lasted, or it is the first time.
     AtOnce,
     Stop,
 }

@@ -86,8 +86,12 @@ struct Session {
     last: u64,
     /// Up to here the application has them from an earlier connection.
     known: u64,
+    /// It goes on from where the client was, or is the first: what it brings is progress.
+    continues: bool,
     /// It brings a part of what was missed, and is no place to say anything: the room closes it.
     is_part: bool,
+    /// When a part last went on.
+    moved: Duration,
 }
 
 #[derive(Debug)]
@@ -101,8 +105,10 @@ pub(super) struct Core {
     failures: u32,
     /// Attempts in a row without a hello.
     unopened: u32,
-    /// Whether this connection has brought the application anything.
+    /// Whether this connection has brought the application what it missed.
     progress: bool,
+    /// It came back at once, and no connection has lasted since.
+    hurried: bool,
     /// How long this connection was open before it closed.
     lasted: Duration,
     /// The last receipt that was written, to any connection.
@@ -113,6 +119,13 @@ pub(super) struct Core {
     confirming: bool,
     /// The application wants the end: by this time at the latest the Close is sent.
     asked: Option<Duration>,
+}
+
+impl Session {
+    /// When a part that does not go on is given up.
+    fn part_until(&self, config: &Config) -> Option<Duration> {
+        self.is_part.then(|| self.moved.saturating_add(config.connect_within))
+    }
 }
 
 impl Core {
@@ -126,6 +139,7 @@ impl Core {
             failures: 0,
             unopened: 0,
             progress: false,
+            hurried: false,
             lasted: Duration::ZERO,
             written: 0,
             confirmed: 0,
@@ -176,7 +190,8 @@ impl Core {
             | State::Closing { until, .. } => Some(*until),
             State::Open(session) => {
                 let due = session.pong_by.unwrap_or(session.heard.saturating_add(self.config.ping_after));
-                Some(self.asked.map_or(due, |asked| asked.min(due)))
+                let part = session.part_until(&self.config);
+                [self.asked, part].into_iter().flatten().chain([due]).min()
             }
             State::Stopped => None,
         }
@@ -208,6 +223,10 @@ impl Core {
             }
             State::Open(_) if self.asked.is_some_and(|by| by <= now) => {
                 self.close(now, CLOSE_NORMAL, Cause::Asked);
+            }
+            State::Open(session) if session.part_until(&self.config).is_some_and(|until| until <= now) => {
+                self.commands.push_back(Command::Abort);
+                self.end(now, Cause::Silent, None);
             }
             State::Open(session) if session.pong_by.is_some() => {
                 self.lasted = session.heard.saturating_sub(session.opened);
@@ -292,6 +311,15 @@ impl Core {
         self.confirm();
     }
 
+    /// A message of the application will never be written.
+    pub(super) fn refused(&mut self, receipt: u64, message: Message, limit: usize) {
+        if self.confirmed == self.written {
+            // Nothing is doubtful, and so it is not among what is.
+            (self.confirmed, self.written) = (receipt, receipt);
+        }
+        self.emit(Event::Refused { receipt, message, limit });
+    }
+
     /// The answer to a Ping came: all that was written before it has arrived.
     pub(super) fn ponged(&mut self, now: Duration, payload: &[u8]) {
         self.heard(now);
@@ -314,8 +342,10 @@ impl Core {
     /// For a while nobody looked whether the server is there, because the application did not take its events.
     pub(super) fn looks_again(&mut self, now: Duration) {
         self.heard(now);
-        if let State::Greeting { until } = &mut self.state {
-            *until = now.saturating_add(self.config.pong_within).max(*until);
+        match &mut self.state {
+            State::Greeting { until } => *until = now.saturating_add(self.config.pong_within).max(*until),
+            State::Open(session) => session.moved = now,
+            _ => {}
         }
     }
 
@@ -392,7 +422,6 @@ impl Core {
             self.position = Some(at);
         }
         self.unopened = 0;
-        self.progress = resumed.is_none();
         self.state = State::Open(Session {
             opened: now,
             heard: now,
@@ -404,7 +433,9 @@ impl Core {
             epoch: at.epoch,
             last: at.seq,
             known: resumed.map_or(0, Position::seq),
+            continues: gap.is_none(),
             is_part: hello.more,
+            moved: now,
         });
         if let Some(bytes) = hello.limits.and_then(|limits| limits.bytes) {
             self.commands.push_back(Command::Longest(bytes));
@@ -428,13 +459,13 @@ impl Core {
         if session.last.checked_add(1) != Some(seq) {
             return self.close(now, codes::RESYNC, Cause::Hole);
         }
-        session.last = seq;
+        (session.last, session.moved) = (seq, now);
         if seq <= session.known {
             return; // again, because the room went further back than it was asked to
         }
         let position = Position { epoch: session.epoch, seq };
         self.position = Some(position);
-        self.progress = true;
+        self.progress |= session.continues;
         self.emit(match what {
             Sequenced::Message { from, data } => Event::Message { position, at, from, data },
             Sequenced::Binary { from, data } => Event::Binary { position, at, from, data },
@@ -473,10 +504,12 @@ impl Core {
             return self.commands.push_back(Command::Stop { cause, unconfirmed });
         }
         if self.lasted >= self.config.backoff.stable {
-            self.failures = 0;
+            (self.failures, self.hurried) = (0, false);
         }
-        // Without progress the next attempt would end in the same way, again and again.
-        let retry_in = if verdict == Verdict::AtOnce && self.progress {
+        // Without progress the next attempt would end in the same way, again and again. What comes behind one gap after
+        // the other is none.
+        let retry_in = if verdict == Verdict::AtOnce && (self.progress || !self.hurried) {
+            self.hurried = true;
             Duration::ZERO
         } else {
             self.failures = self.failures.saturating_add(1);

@@ -59,6 +59,8 @@ enum Input {
     Read(Frame),
     Ended(Cause),
     Wrote(u64),
+    /// Too long for the room, which takes so many bytes.
+    Refused(u64, Message, usize),
     Drained,
     /// Look again.
     Again,
@@ -123,6 +125,7 @@ impl Driver {
                 self.core.ended(now, cause);
             }
             Input::Wrote(receipt) => self.core.wrote(receipt),
+            Input::Refused(receipt, message, limit) => self.core.refused(receipt, message, limit),
             Input::Drained => self.core.drained(now),
             Input::Again => self.core.looks_again(now),
         }
@@ -228,7 +231,10 @@ impl Open {
                 if let Err(error) = self.wire.start_send_unpin(frame) {
                     return lost(error);
                 }
-            } else if let Some((receipt, message)) = shared.next_message() {
+            } else if let Some((receipt, message, limit)) = shared.next_message() {
+                if let Some(limit) = limit {
+                    return Poll::Ready(Input::Refused(receipt, message, limit));
+                }
                 // One that failed to be written may be on its way in part: it counts as written.
                 let _ = self.wire.start_send_unpin(frame(message)).map_err(|error| {
                     tracing::debug!(%error, "a message could not be written");

@@ -64,6 +64,16 @@ pub enum Event {
     Ephemeral(Box<RawValue>),
     /// The application's own message, unread.
     Raw(Message),
+    /// A message that waited for the connection is longer than the room takes, which was not known when it was
+    /// [sent](super::Sender::send). It is not written.
+    Refused {
+        /// Its receipt.
+        receipt: u64,
+        /// The message.
+        message: Message,
+        /// The longest that the room takes, in bytes.
+        limit: usize,
+    },
     /// The connection ended, or an attempt failed. The client comes back.
     Disconnected {
         /// Why.
@@ -71,7 +81,8 @@ pub enum Event {
         /// After this time.
         retry_in: Duration,
         /// Messages that were written to this connection and of which nobody knows whether they arrived, by their
-        /// [receipts](super::Sender::send). They are not sent again.
+        /// [receipts](super::Sender::send), also if one between them was [refused](Self::Refused). They are not sent
+        /// again.
         unconfirmed: Option<RangeInclusive<u64>>,
     },
     /// The end: the last event.

@@ -94,7 +94,12 @@ impl Queue {
         Err(SendError { reason, message: Some(message) })
     }
 
-    /// The oldest, with its receipt.
+    /// How long messages may be, as far as it is known.
+    pub(super) fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// The oldest, with its receipt. One that came before it was known how long they may be can be longer.
     pub(super) fn pop(&mut self) -> Option<(u64, Message)> {
         let receipt = self.next - self.waiting.len() as u64;
         let message = self.waiting.pop_front()?;

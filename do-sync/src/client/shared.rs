@@ -107,8 +107,12 @@ impl Shared {
         !self.queue().is_empty()
     }
 
-    pub(super) fn next_message(&self) -> Option<(u64, Message)> {
-        self.queue().pop()
+    /// The next message with its receipt, and what the longest may be if it is longer.
+    pub(super) fn next_message(&self) -> Option<(u64, Message, Option<usize>)> {
+        let mut queue = self.queue();
+        let (receipt, message) = queue.pop()?;
+        let limit = Some(queue.longest()).filter(|longest| message.len() > *longest);
+        Some((receipt, message, limit))
     }
 
     pub(super) fn set_longest(&self, bytes: usize) {

@@ -65,7 +65,7 @@ impl<S: ObjectState> Watch<S> {
         socket.ready_state() != ReadyState::Open && self.expelled.borrow().contains(socket)
     }
 
-    fn expel(&self, socket: &SocketOf<S>) {
+    pub(crate) fn expel(&self, socket: &SocketOf<S>) {
         let mut expelled = self.expelled.borrow_mut();
         // Those whose peers have gone, before the list would grow.
         if expelled.len() == expelled.capacity() {

@@ -1,7 +1,7 @@
 //! Pings that browsers' code can send: the protocol's own they cannot.
 
 use crate::Room;
-use do_core::{AutoResponse, Error, Message, ObjectState, Socket, SocketOf, SocketRegistry};
+use do_core::{AutoResponse, Error, Message, ObjectState, SocketOf, SocketRegistry};
 use serde::Deserialize;
 use std::borrow::Cow;
 
@@ -16,8 +16,9 @@ impl<S: ObjectState> Room<S> {
     /// [`ErrorKind::Limit`](do_core::ErrorKind::Limit) when one of the texts is too long; faults of the platform.
     pub fn auto_ping(&self, ping: impl Into<String>, pong: impl Into<String>) -> Result<(), Error> {
         let pair = AutoResponse::new(ping, pong)?;
-        self.inner().pings.replace(Some(pair.clone())); // those who enter are told
-        self.state().sockets().set_auto_response(Some(pair))
+        self.state().sockets().set_auto_response(Some(pair.clone()))?;
+        self.inner().pings.replace(Some(pair)); // those who enter are told
+        Ok(())
     }
 
     /// Answers the JSON text `{"type":"ping"}` by `{"type":"pong"}`; `false` when the message is another one.
@@ -28,9 +29,7 @@ impl<S: ObjectState> Room<S> {
         if !is_json_ping(message) {
             return false;
         }
-        if let Err(error) = socket.send(r#"{"type":"pong"}"#) {
-            tracing::debug!(%error, "a ping could not be answered");
-        }
+        self.send_to(socket, r#"{"type":"pong"}"#);
         true
     }
 }

@@ -76,7 +76,7 @@ impl Rate {
 impl Default for Inbound {
     fn default() -> Self {
         Self {
-            max_bytes: do_core::limits::MESSAGE_BYTES,
+            max_bytes: 64 * 1_024,
             rate: None,
             on_excess: OnExcess::Drop,
             on_malformed: OnMalformed::Ignore,
@@ -85,12 +85,13 @@ impl Default for Inbound {
 }
 
 impl Inbound {
-    /// As long as the platform allows, as often as they like; what is malformed is logged and ignored.
+    /// At most 64 KiB each, as often as they like; what is malformed is logged and ignored.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The longest message in bytes; a longer one closes the socket with 1009. What is beyond the host's own limit, on
+    /// The longest message in bytes; a longer one closes the socket with 1009. Clients of the protocol are told, and refuse
+    /// to send it. What is to be [published](crate::Room::publish) has a bound of its own. What is beyond the host's own limit, on
     /// Workers [`limits::MESSAGE_BYTES`](do_core::limits::MESSAGE_BYTES), is closed by the host.
     #[must_use]
     pub fn max_bytes(mut self, bytes: usize) -> Self {

@@ -15,7 +15,8 @@ const REPAIRS: [u64; 4] = [1, 4, 16, 64];
 pub(crate) struct Deadline<S: ObjectState> {
     state: S,
     alarm: Alarm<S>,
-    /// The constructor is over, so that the raw slot may be touched (rule E12).
+    /// The alarm may be set. The raw slot not in a constructor (rule E12); a slot of a schedule knows that itself, and
+    /// may be all that an instance has whose only events are alarms of other slots.
     awake: Cell<bool>,
     repairing: Cell<bool>,
 }
@@ -33,7 +34,8 @@ pub(crate) trait Due: 'static {
 
 impl<S: ObjectState> Deadline<S> {
     pub(crate) fn new(state: &S, alarm: Alarm<S>) -> Self {
-        Self { state: state.clone(), alarm, awake: Cell::new(false), repairing: Cell::new(false) }
+        let awake = Cell::new(matches!(alarm, Alarm::Slot(_)));
+        Self { state: state.clone(), alarm, awake, repairing: Cell::new(false) }
     }
 
     /// The alarm runs, or another event does.
@@ -75,7 +77,7 @@ fn time<S: ObjectState>(state: &S, at: Timestamp) -> Timestamp {
     at.max(state.now() + Duration::from_millis(1)).min(Timestamp::from_millis(ALARM_MAX_MS))
 }
 
-/// Sets the alarm in the turn of the call; in a constructor, with the first event.
+/// Sets the alarm in the turn of the call; the raw slot in a constructor with the first event.
 pub(crate) fn arm<D: Due>(due: &std::rc::Rc<D>, at: Timestamp) {
     let deadline = due.deadline();
     if !deadline.awake.get() {

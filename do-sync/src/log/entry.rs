@@ -1,5 +1,5 @@
 use super::Position;
-use do_core::Message;
+use do_core::{Message, Timestamp};
 use serde_json::value::RawValue;
 
 /// What is to be numbered and kept.
@@ -21,5 +21,6 @@ pub(crate) enum Entry<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct Logged {
     pub(crate) position: Position,
+    pub(crate) at: Timestamp,
     pub(crate) frame: Message,
 }

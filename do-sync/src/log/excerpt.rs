@@ -8,6 +8,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use std::ops::ControlFlow;
 
+/// Most messages that are read at once, whoever asks for more.
+const EXCERPT: u64 = 1_000;
+
 /// Some of a room's history. As JSON, for clients that ask over HTTP, it has positions as text.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
@@ -114,7 +117,7 @@ impl Recorded {
 }
 
 impl<S: ObjectState> Room<S> {
-    /// Reads the history: up to `limit` messages behind a position, or the latest without one. What is beyond the
+    /// Reads the history: up to `limit` messages behind a position, or the latest without one; never more than 1,000. What is beyond the
     /// [bounds](crate::History) is not shown; where something is missing for that, [`Excerpt::gap`] says so.
     ///
     /// For the application's own use, as for clients that ask over HTTP:
@@ -131,7 +134,7 @@ impl<S: ObjectState> Room<S> {
     /// # Errors
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub fn messages(&self, after: Option<Position>, limit: u64) -> Result<Excerpt, Error> {
-        self.log().excerpt(after, limit)
+        self.log().excerpt(after, limit.min(EXCERPT))
     }
 }
 

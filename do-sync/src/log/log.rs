@@ -87,7 +87,7 @@ impl<S: ObjectState> Log<'_, S> {
         {
             tracing::warn!(%error, "old messages of a room are kept for longer");
         }
-        Ok(Logged { position, frame })
+        Ok(Logged { position, at, frame })
     }
 
     /// [`append`](Self::append) for several, all or none.
@@ -98,11 +98,21 @@ impl<S: ObjectState> Log<'_, S> {
         &self,
         entries: impl IntoIterator<Item = Entry<'e>>,
     ) -> Result<Vec<Logged>, Error> {
-        let given = self.memory().given.get();
+        let given = self.given();
         let all = || entries.into_iter().map(|entry| Ok(self.append(entry)?)).collect();
         // None of them was sent: the numbers that are rolled back can be given again.
-        let logged = self.store().sql.transaction(all).inspect_err(|_| self.memory().given.set(given));
+        let logged = self.store().sql.transaction(all).inspect_err(|_| self.take_back(given));
         logged.map_err(Error::from)
+    }
+
+    /// The newest position that was given, for [`take_back`](Self::take_back).
+    pub(crate) fn given(&self) -> Option<Position> {
+        self.memory().given.get()
+    }
+
+    /// What was appended since is rolled back, and nobody was sent any of it: its numbers can be given again.
+    pub(crate) fn take_back(&self, given: Option<Position>) {
+        self.memory().given.set(given);
     }
 
     /// The position of the newest entry.

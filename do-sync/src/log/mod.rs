@@ -13,7 +13,7 @@ mod store;
 pub(crate) use entry::{Entry, Logged};
 pub use excerpt::{Excerpt, Recorded, What};
 pub(crate) use log::{Log, Memory};
-pub use position::{NoPosition, Position};
+pub use position::Position;
 pub use replay::Gap;
 pub(crate) use replay::{Asked, Plan};
 pub use settings::History;

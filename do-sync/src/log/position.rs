@@ -1,5 +1,6 @@
-use serde::{Serialize, Serializer};
-use std::{fmt, str::FromStr};
+use do_core::{Error, ErrorKind};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::{borrow::Cow, fmt, str::FromStr};
 
 /// A place in a room's sequence: the number of a message, and the epoch in which it was given. Written `epoch-seq`, in
 /// ASCII.
@@ -44,25 +45,32 @@ impl Serialize for Position {
     }
 }
 
-/// The text is no position.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a position is written epoch-seq")]
-pub struct NoPosition;
+/// From text.
+impl<'de> Deserialize<'de> for Position {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = <Cow<'de, str>>::deserialize(from)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
 
+/// As it is printed; leading zeros are taken too.
 impl FromStr for Position {
-    type Err = NoPosition;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, NoPosition> {
-        let (epoch, seq) = text.split_once('-').ok_or(NoPosition)?;
+    /// # Errors
+    /// [`ErrorKind::Invalid`], which the sender of a request is told by 400 when nobody handles it.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let wrong = || Error::new(ErrorKind::Invalid, "a position is written epoch-seq").of_request();
+        let (epoch, seq) = text.split_once('-').ok_or_else(wrong)?;
         let plain = |text: &str| {
             !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_lowercase())
         };
         if !plain(epoch) || !plain(seq) {
-            return Err(NoPosition);
+            return Err(wrong());
         }
         Ok(Self {
-            epoch: u64::from_str_radix(epoch, 36).map_err(|_| NoPosition)?,
-            seq: seq.parse().map_err(|_| NoPosition)?,
+            epoch: u64::from_str_radix(epoch, 36).map_err(|_| wrong())?,
+            seq: seq.parse().map_err(|_| wrong())?,
         })
     }
 }
@@ -75,7 +83,9 @@ mod tests {
     fn a_position_is_read_as_it_is_written() {
         for (epoch, seq) in [(0, 0), (35, 1), (36, 17), (u64::MAX, u64::MAX)] {
             let position = Position { epoch, seq };
-            assert_eq!(position.to_string().parse(), Ok(position), "{position}");
+            assert_eq!(position.to_string().parse::<Position>().unwrap(), position);
+            let json = serde_json::to_string(&position).unwrap();
+            assert_eq!(serde_json::from_str::<Position>(&json).unwrap(), position);
         }
         assert_eq!(Position { epoch: 36, seq: 7 }.to_string(), "10-7");
         for wrong in [
@@ -91,7 +101,7 @@ mod tests {
             "zzzzzzzzzzzzzz-1",
             "1-99999999999999999999",
         ] {
-            assert_eq!(wrong.parse::<Position>(), Err(NoPosition), "{wrong}");
+            assert_eq!(wrong.parse::<Position>().unwrap_err().kind(), ErrorKind::Invalid, "{wrong}");
         }
     }
 }

@@ -41,6 +41,14 @@ impl Plan {
         Position { epoch: self.newest.epoch, seq: self.at }
     }
 
+    /// Shows nothing of what there is: somebody is told all of it otherwise.
+    pub(crate) fn skip(&mut self) {
+        if let Some(gap) = &mut self.gap {
+            gap.lost = gap.lost.map(|lost| lost + (self.newest.seq - self.at));
+        }
+        (self.at, self.messages, self.bytes) = (self.newest.seq, 0, 0);
+    }
+
     /// Whether nothing was logged since.
     pub(crate) fn is_of(&self, newest: Position) -> bool {
         self.newest.epoch == newest.epoch && self.newest.seq == newest.seq

@@ -9,6 +9,9 @@ use do_core::{CloseCode, CloseFrame, Error, ObjectState, ReadyState, Socket, Soc
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+/// Sockets, and what each is to carry.
+type Remarked<S> = Vec<(SocketOf<S>, Box<RawValue>)>;
+
 impl<S: ObjectState> Room<S> {
     /// To be called in `websocket_close` and in `websocket_error`: whoever has no other open socket has left, or is waited
     /// for if there is a [grace](crate::Members::grace). `left` is logged and said to the others; its position is given,
@@ -83,11 +86,7 @@ impl<S: ObjectState> Room<S> {
     }
 
     /// What the sockets of a member are to carry when others see something else of them.
-    pub(super) fn remarked(
-        &self,
-        member: &str,
-        data: &RawValue,
-    ) -> Result<Vec<(SocketOf<S>, Box<RawValue>)>, Error> {
+    pub(super) fn remarked(&self, member: &str, data: &RawValue) -> Result<Remarked<S>, Error> {
         let carried = self.sockets_of(member).into_iter().filter_map(|s| self.mark_of(&s).map(|a| (s, a)));
         carried
             .map(|(socket, Attached { mut mark, app })| {

@@ -21,14 +21,12 @@ impl Member {
     pub fn new(id: impl Into<String>) -> Result<Self, Error> {
         let id = id.into();
         if id.is_empty() || id.chars().any(char::is_control) {
-            return Err(Error::new(
-                ErrorKind::Invalid,
-                "a member's id is not empty and has no control characters",
-            ));
+            let message = "a member's id is not empty and has no control characters";
+            return Err(Error::new(ErrorKind::Invalid, message).of_request());
         }
         if id.len() > ID_BYTES {
             let message = format!("the member's id is {} bytes long, the limit is {ID_BYTES}", id.len());
-            return Err(Error::new(ErrorKind::Limit, message));
+            return Err(Error::new(ErrorKind::Limit, message).of_request());
         }
         Ok(Self { id, data: None, accept: Accept::new() })
     }

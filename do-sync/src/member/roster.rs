@@ -98,18 +98,39 @@ enum Step {
     Leave,
 }
 
-/// `gone`: whether there is a row, and until when they are waited for.
-fn step(gone: Option<Option<Timestamp>>, open: bool, grace: Duration, now: Timestamp) -> Step {
-    match (gone, open) {
-        (None, false) | (Some(None), true) => Step::Nothing,
-        (None, true) => Step::Join,
-        (Some(Some(_)), true) => Step::Return,
-        (Some(_), false) if grace.is_zero() => Step::Leave,
-        (Some(None), false) => Step::Await(now + grace),
-        (Some(Some(until)), false) if until <= now => Step::Leave,
+/// What a member's row says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// There is none.
+    Absent,
+    /// They are there, as far as is known with a socket.
+    There,
+    /// They are waited for, until then.
+    Awaited(Timestamp),
+}
+
+impl From<Option<&Row>> for Standing {
+    fn from(row: Option<&Row>) -> Self {
+        match row.map(|row| row.gone) {
+            None => Self::Absent,
+            Some(None) => Self::There,
+            Some(Some(until)) => Self::Awaited(until),
+        }
+    }
+}
+
+fn step(standing: Standing, open: bool, grace: Duration, now: Timestamp) -> Step {
+    use Standing::{Absent, Awaited, There};
+    match (standing, open) {
+        (Absent, false) | (There, true) => Step::Nothing,
+        (Absent, true) => Step::Join,
+        (Awaited(_), true) => Step::Return,
+        (There | Awaited(_), false) if grace.is_zero() => Step::Leave,
+        (There, false) => Step::Await(now + grace),
+        (Awaited(until), false) if until <= now => Step::Leave,
         // The clock went back, or the grace became shorter: nobody is waited for longer than it says.
-        (Some(Some(until)), false) if until > now + grace => Step::Await(now + grace),
-        (Some(Some(_)), false) => Step::Nothing,
+        (Awaited(until), false) if until > now + grace => Step::Await(now + grace),
+        (Awaited(_), false) => Step::Nothing,
     }
 }
 
@@ -217,15 +238,12 @@ impl<'a, S: ObjectState> Roster<'a, S> {
         heard.is_some_and(|heard| heard.until(self.room.state().now()) >= most)
     }
 
-    /// The socket was accepted as the admission says: those that it replaces close, and what follows from it (`joined`, if
-    /// the member was not there) is logged and said to all others.
+    /// The socket was accepted as the admission says: what follows from it (`joined`, if the member was not there) is
+    /// logged and said to all others.
     ///
     /// # Errors
     /// Faults of the storage. The socket is closed then, and nothing was logged of it.
     pub(crate) fn entered(&self, admission: &Admission<S>, socket: &SocketOf<S>) -> Result<(), Error> {
-        for old in &admission.replaced {
-            close(old, codes::REPLACED, "another connection took over");
-        }
         let id = admission.member.as_str();
         let data = admission.data.as_deref();
         let entered = self.change(Some(socket), |changes| {
@@ -237,6 +255,14 @@ impl<'a, S: ObjectState> Roster<'a, S> {
             marks.iter().try_for_each(|(socket, attached)| socket.set_attachment(attached))
         });
         marked.inspect_err(|_| self.abandon(socket))
+    }
+
+    /// The socket has all that it needs: those that it takes the place of close. Not before, because their clients do not
+    /// come back.
+    pub(crate) fn replace(&self, admission: &Admission<S>) {
+        for old in &admission.replaced {
+            close(old, codes::REPLACED, "another connection took over");
+        }
     }
 
     /// Takes a socket back that could not be told what it needs to know: it closes, and if it was logged, the next who
@@ -274,32 +300,32 @@ impl<'a, S: ObjectState> Roster<'a, S> {
 
     /// Whether a member is there though no socket of theirs is open.
     pub(super) fn is_awaited(&self, member: &str) -> Result<bool, Error> {
-        let gone = match self.memory().row(member, |row| row.gone) {
-            Some(gone) => Some(gone),
-            None if self.memory().is_known() => None,
-            None => self.store().row(member)?.map(|row| row.gone),
+        let standing = match self.memory().row(member, |row| Standing::from(Some(row))) {
+            Some(standing) => standing,
+            None if self.memory().is_known() => Standing::Absent,
+            None => self.store().row(member)?.as_ref().into(),
         };
-        Ok(self.waits(gone))
+        Ok(self.waits(standing))
     }
 
     /// Whether somebody without a socket is there.
-    fn waits(&self, gone: Option<Option<Timestamp>>) -> bool {
-        match step(gone, false, self.grace(), self.room.state().now()) {
+    fn waits(&self, standing: Standing) -> bool {
+        match step(standing, false, self.grace(), self.room.state().now()) {
             Step::Await(_) => true,
-            Step::Nothing => gone.is_some(),
+            Step::Nothing => standing != Standing::Absent,
             Step::Join | Step::Return | Step::Leave => false,
         }
     }
 
     /// Shows those who are there, in the order of their ids, without writing that anybody left.
-    pub(super) fn visit(&self, mut see: impl FnMut(&str, Option<&RawValue>)) -> Result<(), Error> {
+    pub(crate) fn visit(&self, mut see: impl FnMut(&str, Option<&RawValue>)) -> Result<(), Error> {
         if self.is_each_open() {
             self.memory().all(|there| there.iter().for_each(|(id, row)| see(id, row.data.as_deref())));
             return Ok(());
         }
         let open: BTreeMap<String, Mark> = self.marks().map(|(_, id, mark)| (id, mark)).collect();
         let mut each = |there: &BTreeMap<String, Row>| {
-            let here = |id: &str, row: &Row| open.contains_key(id) || self.waits(Some(row.gone));
+            let here = |id: &str, row: &Row| open.contains_key(id) || self.waits(Some(row).into());
             for (id, row) in there.iter().filter(|(id, row)| here(id, row)) {
                 see(id, row.data.as_deref());
             }
@@ -343,18 +369,21 @@ impl<'a, S: ObjectState> Roster<'a, S> {
         body: impl FnOnce(&mut Changes) -> Result<(), Error>,
     ) -> Result<Changes, Error> {
         let mut changes = Changes::default();
-        let memory = self.memory();
+        let (memory, log) = (self.memory(), self.room.log());
+        let given = log.given();
         let written = self.store().together(|| {
             self.catch_up(&mut changes)?;
             body(&mut changes)?;
-            // Last, because numbers that are given and taken back are an epoch of the log.
             for news in changes.news.drain(..) {
-                changes.logged.push((news.member.clone(), self.room.log().append(news.entry())?));
+                changes.logged.push((news.member.clone(), log.append(news.entry())?));
             }
             Ok(())
         });
         // What was to be written, and could not be, is found out again by the next.
-        written.inspect_err(|_| memory.forget())?;
+        written.inspect_err(|_| {
+            memory.forget();
+            log.take_back(given);
+        })?;
         if changes.whole {
             memory.load();
         }
@@ -406,8 +435,7 @@ impl<'a, S: ObjectState> Roster<'a, S> {
         open: &[SocketOf<S>],
         changes: &mut Changes,
     ) -> Result<(), Error> {
-        let gone = row.as_ref().map(|row| row.gone);
-        let step = step(gone, !open.is_empty(), self.grace(), self.room.state().now());
+        let step = step(row.as_ref().into(), !open.is_empty(), self.grace(), self.room.state().now());
         match step {
             Step::Nothing => {}
             Step::Join => {
@@ -506,23 +534,29 @@ mod tests {
     fn what_is_done_about_a_member() {
         let at = Timestamp::from_millis;
         let (grace, now) = (Duration::from_millis(50), at(1_000));
-        let step = |gone, open| step(gone, open, grace, now);
-        assert_eq!(step(None, false), Step::Nothing);
-        assert_eq!(step(None, true), Step::Join);
-        assert_eq!(step(Some(None), true), Step::Nothing);
-        assert_eq!(step(Some(None), false), Step::Await(at(1_050)));
-        assert_eq!(step(Some(Some(at(1_001))), false), Step::Nothing);
-        assert_eq!(step(Some(Some(at(1_000))), false), Step::Leave);
-        assert_eq!(step(Some(Some(at(1_001))), true), Step::Return);
-        assert_eq!(step(Some(Some(at(900))), true), Step::Return, "whoever comes before it is said is back");
-        assert_eq!(step(Some(Some(at(9_999))), false), Step::Await(at(1_050)), "the clock went back");
+        let step = |standing, open| step(standing, open, grace, now);
+        assert_eq!(step(Standing::Absent, false), Step::Nothing);
+        assert_eq!(step(Standing::Absent, true), Step::Join);
+        assert_eq!(step(Standing::There, true), Step::Nothing);
+        assert_eq!(step(Standing::There, false), Step::Await(at(1_050)));
+        assert_eq!(step(Standing::Awaited(at(1_001)), false), Step::Nothing);
+        assert_eq!(step(Standing::Awaited(at(1_000)), false), Step::Leave);
+        assert_eq!(step(Standing::Awaited(at(1_001)), true), Step::Return);
+        assert_eq!(
+            step(Standing::Awaited(at(900)), true),
+            Step::Return,
+            "whoever comes before it is said is back"
+        );
+        assert_eq!(step(Standing::Awaited(at(9_999)), false), Step::Await(at(1_050)), "the clock went back");
     }
 
     #[test]
     fn without_a_grace_whoever_has_no_socket_has_left() {
         let now = Timestamp::from_millis(1_000);
-        for gone in [None, Some(now), Some(now + Duration::from_secs(9))] {
-            assert_eq!(step(Some(gone), false, Duration::ZERO, now), Step::Leave, "{gone:?}");
+        for standing in
+            [Standing::There, Standing::Awaited(now), Standing::Awaited(now + Duration::from_secs(9))]
+        {
+            assert_eq!(step(standing, false, Duration::ZERO, now), Step::Leave, "{standing:?}");
         }
     }
 

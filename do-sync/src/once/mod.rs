@@ -165,9 +165,13 @@ impl<S: ObjectState> Once<S> {
                 last
             }
         };
-        let params = (key.as_str(), last + 1, self.inner.state.now(), request, answer);
+        // By the clock, because others write to the same table: a number that only they know to be old would be forgotten
+        // first, however fresh its key is.
+        let now = self.inner.state.now();
+        let next = (last + 1).max(now.as_millis());
+        let params = (key.as_str(), next, now, request, answer);
         self.inner.tables.write("INSERT OR REPLACE INTO _once VALUES (?, ?, ?, ?, ?)", params)?;
-        self.inner.last.set(Some(last + 1));
+        self.inner.last.set(Some(next));
         Ok(())
     }
 

@@ -10,8 +10,11 @@ use http::{HeaderValue, Method, StatusCode, Uri, header};
 use serde::{Serialize, de::DeserializeOwned};
 use std::time::Duration;
 
-/// Most bytes of an answer.
-const ANSWER_BYTES: usize = 4 * 1_024 * 1_024;
+/// Most bytes of an answer: all grants of a semaphore, with the longest names of what JSON escapes.
+const ANSWER_BYTES: usize = 8 * 1_024 * 1_024;
+
+/// What an operation gives, that it is not possible now, or what is wrong with it.
+type Answered<T> = Result<Result<T, Refused<serde_json::Value>>, Error>;
 
 /// How often and when a stub repeats a call that failed.
 ///
@@ -89,10 +92,10 @@ impl<St: Stub> Caller<St> {
         &self,
         operation: &'static str,
         arguments: &(impl Serialize + Sync),
-    ) -> Result<Result<T, Refused<serde_json::Value>>, Error> {
+    ) -> Answered<T> {
         let key = match &self.key {
             Some(key) => key.clone(),
-            None => self.chance.key()?,
+            None => self.chance.key(&self.stub)?,
         };
         self.call(operation, Some(key), encoded(arguments)?).await
     }
@@ -111,12 +114,13 @@ impl<St: Stub> Caller<St> {
         operation: &'static str,
         key: Option<RequestKey>,
         arguments: Vec<u8>,
-    ) -> Result<Result<T, Refused<serde_json::Value>>, Error> {
+    ) -> Answered<T> {
         let mut indefinite = false;
         for attempt in 1_u32.. {
             let request = request(operation, key.as_ref(), arguments.clone())?;
+            // A refusal is the object's answer to this key, whatever became of the attempts before.
             let error = match self.attempt(request).await {
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => return answer,
                 Err(error) => error,
             };
             if attempt >= self.retries.attempts || !error.is_retryable() || error.is_overloaded() {
@@ -127,28 +131,32 @@ impl<St: Stub> Caller<St> {
                 });
             }
             indefinite |= error.is_indefinite() && key.is_some();
-            let wait = self.retries.wait(attempt, self.chance.number()?);
+            let wait = self.retries.wait(attempt, self.chance.number(&self.stub)?);
             tracing::debug!(%error, operation, attempt, ?wait, "a call is repeated");
             self.stub.delay(wait).await;
         }
         Err(Error::new(ErrorKind::Platform, "no attempt is left"))
     }
 
-    async fn attempt<T: DeserializeOwned>(
-        &self,
-        request: Request,
-    ) -> Result<Result<T, Refused<serde_json::Value>>, Error> {
+    /// The object's answer, or why there is none.
+    async fn attempt<T: DeserializeOwned>(&self, request: Request) -> Result<Answered<T>, Error> {
         let response = self.stub.fetch_within(self.retries.limit, request).await?;
         let status = response.status();
         let body = response.into_body();
         if status == StatusCode::OK {
-            return body.json(ANSWER_BYTES).await.map(Ok);
+            return body.json(ANSWER_BYTES).await.map(|value| Ok(Ok(value)));
         }
         let bytes = body.bytes(ANSWER_BYTES).await?;
         let refused: Refused<serde_json::Value> = serde_json::from_slice(&bytes).map_err(|_| {
             Error::new(ErrorKind::Application, format!("the object answered {status} and no reason"))
         })?;
-        if status == StatusCode::CONFLICT { Ok(Err(refused)) } else { Err(wire::error_of(status, &refused)) }
+        if status == StatusCode::CONFLICT {
+            return Ok(Ok(Err(refused)));
+        }
+        match wire::error_of(status, &refused) {
+            error if error.kind() == ErrorKind::Application => Err(error),
+            error => Ok(Err(error)),
+        }
     }
 }
 

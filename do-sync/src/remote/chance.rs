@@ -1,7 +1,7 @@
-//! Randomness of a caller, which may have no object and so no state: of the system, or of a seed for tests.
+//! Randomness of a caller, which may have no object and so no state: of its host, or of a seed for tests.
 
 use crate::once::RequestKey;
-use do_core::{Error, ErrorKind};
+use do_core::{Error, Stub};
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
@@ -10,7 +10,7 @@ use std::sync::{
 #[derive(Debug, Clone, Default)]
 pub(super) enum Chance {
     #[default]
-    System,
+    Host,
     Seeded(Arc<AtomicU64>),
 }
 
@@ -19,11 +19,9 @@ impl Chance {
         Self::Seeded(Arc::new(AtomicU64::new(seed)))
     }
 
-    pub(super) fn number(&self) -> Result<u64, Error> {
+    pub(super) fn number(&self, stub: &impl Stub) -> Result<u64, Error> {
         match self {
-            Self::System => getrandom::u64().map_err(|error| {
-                Error::new(ErrorKind::Platform, format!("the system has no randomness: {error}"))
-            }),
+            Self::Host => stub.random(),
             // splitmix64
             Self::Seeded(state) => {
                 let mut z = state.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
@@ -34,7 +32,7 @@ impl Chance {
         }
     }
 
-    pub(super) fn key(&self) -> Result<RequestKey, Error> {
-        Ok(RequestKey::random(self.number()?, self.number()?))
+    pub(super) fn key(&self, stub: &impl Stub) -> Result<RequestKey, Error> {
+        Ok(RequestKey::random(self.number(stub)?, self.number(stub)?))
     }
 }

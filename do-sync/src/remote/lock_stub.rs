@@ -67,7 +67,8 @@ impl<St: Stub> LockStub<St> {
                 return Ok(acquired);
             }
             asked = asked.saturating_add(1);
-            let wait = self.0.retries.wait(asked, self.0.chance.number()?).max(Duration::from_millis(1));
+            let wait =
+                self.0.retries.wait(asked, self.0.chance.number(&self.0.stub)?).max(Duration::from_millis(1));
             let wait = wait.min(left);
             left -= wait;
             self.0.stub.delay(wait).await;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 #[serde(rename_all = "snake_case")]
 pub enum Command {
     /// Keeps the settings, and makes the object's rooms anew by them. Before anyone joins.
-    Configure(Settings),
+    Configure(Box<Settings>),
     /// What handlers were told, an object for each call.
     Log,
     /// When instances were constructed, in ms.

@@ -2,7 +2,7 @@
 
 use crate::{RoomProbe, probe::At, room::me};
 use do_core::{Alarm, Failure, ObjectState};
-use do_sync::{Members, OnDuplicate, Room};
+use do_sync::{Members, OnDuplicate, Position, Room};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -80,7 +80,7 @@ impl<S: ObjectState> RoomProbe<S> {
                 json!({"id": room.member_of(me).map(|present| present.id), "data": data, "attached": attached})
             }
             MembersCommand::Data(data) => {
-                json!(room.set_data(me(at)?, &data).await?.map(|position| position.seq()))
+                json!(room.set_data(me(at)?, &data).await?.map(Position::seq))
             }
             MembersCommand::Attach(value) => {
                 room.set_attached(me(at)?, &value)?;

@@ -112,6 +112,30 @@ async fn the_rooms_limit_holds_before_the_room_closes_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_waited_and_is_longer_than_the_room_takes_comes_back_and_is_not_sent() {
+    let (mut client, mut net) = client(|client| client);
+    for (receipt, text) in (1..).zip(["long", "fit", "longer", "1", "2", "lengthy"]) {
+        assert_eq!(client.send(text), Ok(receipt));
+    }
+    let mut server = net.accept().await;
+    server.send(r#"{"t":"hello","at":"a-0","limits":{"bytes":3}}"#).await;
+    assert_eq!([server.next().await, server.next().await, server.next().await], ["fit", "1", "2"]);
+    assert_eq!(event(&mut client).await, "hello at a-0");
+    for (expected, text) in [(1, "long"), (3, "longer"), (6, "lengthy")] {
+        let Some(Event::Refused { receipt, message, limit: 3 }) = client.next_event().await else { panic!() };
+        assert_eq!((receipt, message), (expected, text.into()));
+    }
+    // All that was written is confirmed by what the server answers, and what was not is not doubtful.
+    assert!(timeout(Duration::from_secs(1), server.next()).await.is_err());
+    drop(server);
+    let lost = event(&mut client).await;
+    assert!(lost.starts_with("lost: closed with 1006") && !lost.contains("..="), "{lost}");
+    drop(net);
+    client.close();
+    assert_eq!(event(&mut client).await, "stopped: closed by this client, unconfirmed, unsent");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_was_written_and_not_confirmed_is_named() {
     let (mut client, mut net) = client(|client| client);
     let mut server = net.welcome("a-0").await;

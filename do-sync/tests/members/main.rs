@@ -2,6 +2,7 @@
 //! objects and disks.
 
 #![cfg(not(target_arch = "wasm32"))]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::too_many_lines)] // a test may fail
 
 mod arrivals;
 mod departures;

@@ -6,6 +6,7 @@
 
 mod counter;
 mod http_face;
+mod jobs;
 mod lab;
 mod lease;
 mod linear;

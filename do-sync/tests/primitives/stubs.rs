@@ -158,6 +158,26 @@ fn a_call_that_may_have_taken_effect_says_so_also_when_its_last_attempt_did_not(
 }
 
 #[test]
+fn a_refusal_is_one_also_after_an_attempt_whose_answer_was_lost() {
+    for what in [Failing::CrashBeforeCommit, Failing::CrashAfterCommit] {
+        let kit = Kit::builder().object::<CounterObject<_>>("OBJECT").start().unwrap();
+        kit.run(async {
+            let counters = CounterStub::new(stub(&kit)).seed(7);
+            counters.set("n", (1 << 53) - 1).await.unwrap();
+            kit.fail_next(&stub(&kit), what);
+            let (calls, again) = (counters.clone(), counters.keyed(RequestKey::new("k").unwrap()));
+            let error = passing(&kit, async move { calls.add("n", 1).await }).await.unwrap_err();
+            assert_eq!((error.kind(), error.is_indefinite()), (ErrorKind::Limit, false), "{error}");
+            again.set("n", 4).await.unwrap();
+            kit.fail_next(&stub(&kit), what);
+            let error = passing(&kit, async move { again.set("n", 5).await }).await.unwrap_err();
+            assert!(do_sync::Once::<HostState>::is_reused_key(&error), "{error}");
+            assert_eq!(counters.get("n").await.unwrap(), 4);
+        });
+    }
+}
+
+#[test]
 fn calls_have_keys_of_their_own_unless_the_caller_brings_one_and_reads_have_none() {
     FAILS.take();
     CAME.take();

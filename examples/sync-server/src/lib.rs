@@ -3,6 +3,30 @@
 //! [`SyncRoom`] is the object, one for each watched root: it numbers and keeps the changes and sends them to the
 //! editors. [`route`](route()) is the HTTP interface before it. Both are written over the traits of `do_core`,
 //! so the same code is the native server and a Worker; who watches the folder is not their business.
+//!
+//! # Interface
+//! | address | |
+//! |---|---|
+//! | `GET /`, `GET /client.js` | the page, and the client of `do_sync` that it uses |
+//! | `GET /ws` | a WebSocket, in one of the two ways below |
+//! | `POST /notify` | reports one change `{"kind":"created","path":"a.rs"}` or a list of up to 1,000; `{"seq":7}` is the number of the last |
+//! | `GET /healthz` | `ok` |
+//!
+//! Editors that offer the sub-protocol `do-sync.1` speak the protocol of `do_sync`: they come with `?after=` and their
+//! position, and get what they missed, at most 1,000 changes of the last seven days, or are told of a gap. A change is
+//! the value of a numbered message, `{"type":"change","kind":"renamed","path":"b.rs","from":"a.rs"}`; how many editors
+//! there are is the event `{"editors":2}`. The clients of `do_sync` do all that.
+//!
+//! The others get these messages, in which `seq` is the same number, and nothing of what they missed but the latest 100:
+//!
+//! | message | |
+//! |---|---|
+//! | `{"type":"hello","editors":2,"recent":[..]}` | the first; the latest changes, oldest first |
+//! | `{"type":"change","seq":7,"kind":"created","path":"a.rs","at":1764000000000}` | a rename has `from` too |
+//! | `{"type":"editors","editors":1}` | somebody came or went |
+//!
+//! To both the text `ping` is answered by `pong`, and `{"type":"ping"}` by `{"type":"pong"}`. An editor for which more than
+//! 1 MiB waits is closed with 1013.
 
 #[cfg(all(doctest, not(target_arch = "wasm32")))]
 #[doc = include_str!("../../../README.md")]

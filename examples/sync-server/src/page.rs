@@ -8,12 +8,13 @@ use http::{
 
 const PAGE: &str = include_str!("page.html");
 
-/// Lets the page run its own script, by its hash, and no other: a file's name that found its way into the page as
-/// markup runs nothing. `ws:` and `wss:` stand beside `'self'` for browsers that do not count a WebSocket to it.
+/// Lets the page run its own script, by its hash, and what this server hands out as a script, which is `/client.js`: a
+/// file's name that found its way into the page as markup runs nothing. `ws:` and `wss:` stand beside `'self'` for
+/// browsers that do not count a WebSocket to it.
 ///
 /// Written down instead of computed, because a Worker would compute it anew in each isolate. A test has the right one.
 const POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; script-src 'sha256-mPOcoVt8LHbzLQjQigtIhyu2Q6GRXovkYtdEdnJ4x5o='; style-src 'unsafe-inline'; \
+    "default-src 'none'; script-src 'self' 'sha256-rDt+qAn3ME0muJLDZoon3VSCd7X7D+iCDvGP5y10amY='; style-src 'unsafe-inline'; \
      img-src 'self' data:; connect-src 'self' ws: wss:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
 
@@ -53,7 +54,7 @@ mod tests {
         let hashes: Vec<String> = scripts(PAGE).map(hash).collect();
         let policy = POLICY.to_str().unwrap().to_owned();
         assert!(
-            policy.contains(&format!("script-src '{}';", hashes.join("' '"))),
+            policy.contains(&format!("script-src 'self' '{}';", hashes.join("' '"))),
             "in POLICY belongs {hashes:?}"
         );
     }

@@ -1,47 +1,54 @@
 use crate::{
     answer,
-    change::{self, BATCH, BODY_BYTES, Change, Recorded, Refused},
+    change::{self, BATCH, BODY_BYTES, Change, PATH_BYTES, Recorded, Refused},
 };
-use do_core::prelude::*;
-use do_sync::{Refusal, Room};
+use do_core::{Alarm, offers_protocol, prelude::*, tag};
+use do_sync::{Event, History, OnFull, Outbound, Refusal, Room};
 use serde::{Deserialize, Serialize};
 
+/// The sub-protocol of those who follow: the protocol of `do_sync`, by which a client resumes.
+pub(crate) const PROTOCOL: &str = "do-sync.1";
+
 /// How many changes a joiner is shown.
-const RECENT: u32 = 100;
+const RECENT: u64 = 100;
 
 /// How many changes are kept.
-const KEPT: i64 = 1_000;
+const KEPT: u64 = 1_000;
 
 /// How long changes are kept.
 const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// How long changes beyond [`KEPT`] may stay, so that a busy folder is pruned in batches and not at each change.
-const PRUNE_AFTER: Duration = Duration::from_secs(5);
+/// The longest frame of a change: two paths of which JSON escapes every byte in six, and what stands around them.
+const FRAME_BYTES: u64 = 2 * 6 * PATH_BYTES as u64 + 512;
 
-/// With this many changes beyond [`KEPT`], pruning waits no longer.
-const PRUNE_AT_ONCE: i64 = 10 * KEPT;
+/// What may wait for one editor in bytes, what the host holds included; the host's own bound is the same natively.
+///
+/// One full report, which is sent at once, is at most 170 KiB: its paths are no longer in frames than in the body, and a
+/// frame has 100 bytes beside. So an editor that keeps up may be six of them behind before it counts as slow.
+const WAITING_BYTES: usize = 1_024 * 1_024;
 
-/// The number of the last change is kept apart from the changes: it must outlive their pruning, and a table with
-/// `AUTOINCREMENT` would cost one more written row for each change instead of one for each report.
-const MIGRATIONS: &[&str] = &["
-    CREATE TABLE changes (
-        seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, path TEXT NOT NULL, at INTEGER NOT NULL, renamed_from TEXT
-    );
-    CREATE TABLE counter (last INTEGER NOT NULL);
-    INSERT INTO counter VALUES (0)
-"];
+/// The same in messages: all but the first 64 KiB of a full report waits in the room until the turn is over, and an
+/// editor that is still busy with the one before must not be closed for it.
+const WAITING_MESSAGES: usize = 4 * BATCH;
+
+/// A data folder of the time before the first release may have the tables of an earlier version, whose numbers nobody
+/// could resume. They are dropped, and the numbers begin anew. The step that made them is not run any more.
+const MIGRATIONS: &[&str] =
+    &["SELECT 'made the tables'", "DROP TABLE IF EXISTS changes; DROP TABLE IF EXISTS counter"];
 
 /// The object of one watched root: numbers its changes, keeps the latest and sends them to every editor.
 ///
 /// It answers `GET /ws` (join) and `POST /notify` (report changes). Who may ask is decided before, in
 /// [`route`](crate::route()).
 ///
+/// Editors that offer the sub-protocol `do-sync.1` follow the room as the protocol of `do_sync` has it: what they missed
+/// comes first, each change is a published value, and the count of editors is the event `{"editors":2}`. They are no
+/// members, so that all numbers are those of changes. The others get the messages of this server's own interface.
+///
 /// # Alarm
-/// While there are changes, the alarm is set to the time at which the oldest is too old, or to shortly after
-/// there are too many. Setting it is repeated with each report, so a set that failed is made good by the next.
+/// The room's: it deletes changes that are too old.
 #[derive(Debug)]
 pub struct SyncRoom<S: ObjectState> {
-    state: S,
     room: Room<S>,
 }
 
@@ -56,12 +63,23 @@ enum Outgoing {
 #[derive(Debug, Deserialize)]
 enum Incoming {}
 
+/// The tag of editors that speak this server's own interface. Those that follow are all others.
+fn plain() -> Tag {
+    tag!("plain")
+}
+
 impl<S: ObjectState> DurableObject<S> for SyncRoom<S> {
     fn new(state: S) -> Result<Self> {
         state.sql().migrate(MIGRATIONS)?;
-        let room = Room::new(&state);
+        let history = History::new().max_messages(KEPT).max_bytes(KEPT * FRAME_BYTES);
+        let outbound = Outbound::new().max_bytes(WAITING_BYTES).max_messages(WAITING_MESSAGES);
+        let room = Room::new(&state)
+            .history(history.max_age(KEPT_FOR).replay(RECENT))
+            // Of the counts only the latest matters; a change has no key, so that none is ever left out.
+            .outbound(outbound.on_full(OnFull::LatestPerKey))
+            .alarm(Alarm::raw(&state));
         room.auto_ping("ping", "pong")?;
-        Ok(Self { state, room })
+        Ok(Self { room })
     }
 
     async fn fetch(&self, request: Request) -> Result<Response> {
@@ -73,12 +91,7 @@ impl<S: ObjectState> DurableObject<S> for SyncRoom<S> {
     }
 
     async fn alarm(&self, _: AlarmInfo) -> Result<()> {
-        self.prune()?;
-        // Last, because setting the alarm gives up the retries of this run (rule E10).
-        match self.prune_at()? {
-            Some(at) => Ok(self.state.alarms().set_earlier(at).await?),
-            None => Ok(()),
-        }
+        Ok(self.room.on_alarm().await?)
     }
 
     async fn websocket_message(&self, socket: SocketOf<S>, message: Message) -> Result<()> {
@@ -89,38 +102,72 @@ impl<S: ObjectState> DurableObject<S> for SyncRoom<S> {
     }
 
     async fn websocket_close(&self, socket: SocketOf<S>, _: Close) -> Result<()> {
-        self.tell_others(&socket, self.room.count_without(&socket))
+        self.part(&socket).await
     }
 
     async fn websocket_error(&self, socket: SocketOf<S>, _: Error) -> Result<()> {
-        self.tell_others(&socket, self.room.count_without(&socket))
+        self.part(&socket).await
     }
 }
 
 impl<S: ObjectState> SyncRoom<S> {
     /// The new editor is greeted and the others are told, all in one turn: no change falls between the recent
-    /// ones and the first that is broadcast to it.
+    /// ones and the first that is sent to it.
     fn join(&self, request: &Request) -> Result<Response> {
         if let Some(refusal) = Refusal::of(request) {
             return Ok(refusal.response(answer::error(refusal.status(), &refusal.to_string())));
         }
-        let recent = self.recent()?;
-        let (response, socket) = match self.room.join(request, Accept::new()) {
-            Ok(joined) => joined,
-            Err(error) if error.kind() == ErrorKind::Limit => {
-                return Ok(answer::error(StatusCode::SERVICE_UNAVAILABLE, "the room is full"));
-            }
-            Err(error) => return Err(error.into()),
+        if offers_protocol(request, PROTOCOL) { self.follow(request) } else { self.greet(request) }
+    }
+
+    fn follow(&self, request: &Request) -> Result<Response> {
+        let before = self.room.count();
+        let response = match self.room.following(request, Accept::new().protocol(PROTOCOL)).done() {
+            Ok(response) => response,
+            Err(error) => return turned_away(error),
         };
         let editors = self.room.count();
-        socket.send(Message::json(&Outgoing::Hello { editors, recent })?)?;
-        self.tell_others(&socket, editors)?;
+        // The newcomer is told as well: the count is not in its hello. One that is to come back for the rest of what it
+        // missed is not in yet.
+        if editors != before {
+            self.tell(editors, None)?;
+        }
         Ok(response)
     }
 
-    /// How many editors there are now, to all of them but `socket`, which comes or goes.
-    fn tell_others(&self, socket: &SocketOf<S>, editors: usize) -> Result<()> {
-        self.room.broadcast(Message::json(&Outgoing::Editors { editors })?).except(socket).send();
+    fn greet(&self, request: &Request) -> Result<Response> {
+        let recent = self.recent()?;
+        let (response, socket) = match self.room.join(request, Accept::new().tag(plain())?) {
+            Ok(joined) => joined,
+            Err(error) => return turned_away(error),
+        };
+        let editors = self.room.count();
+        socket.send(Message::json(&Outgoing::Hello { editors, recent })?)?;
+        self.tell(editors, Some(&socket))?;
+        Ok(response)
+    }
+
+    async fn part(&self, socket: &SocketOf<S>) -> Result<()> {
+        self.tell(self.room.count_without(socket), Some(socket))?;
+        self.room.leave(socket).await?;
+        Ok(())
+    }
+
+    /// How many editors there are now, to all of them but `socket`.
+    fn tell(&self, editors: usize, socket: Option<&SocketOf<S>>) -> Result<()> {
+        #[derive(Serialize)]
+        struct Count {
+            editors: usize,
+        }
+        let to_plain = self.room.broadcast(Message::json(&Outgoing::Editors { editors })?).to(plain());
+        let to_others = self.room.broadcast(Event::new(&Count { editors })?).except_tag(plain());
+        for broadcast in [to_plain, to_others] {
+            let broadcast = broadcast.key("editors");
+            match socket {
+                Some(socket) => broadcast.except(socket).send(),
+                None => broadcast.send(),
+            };
+        }
         Ok(())
     }
 
@@ -137,91 +184,46 @@ impl<S: ObjectState> SyncRoom<S> {
                 return Ok(answer::error(StatusCode::PAYLOAD_TOO_LARGE, &refused.to_string()));
             }
         };
-        // Between here and the first await everything is one turn: one commit, and nobody sees half of it.
-        let seq = self.record(changes)?;
-        if let Some(at) = self.prune_at()?
-            && let Err(error) = self.state.alarms().set_earlier(at).await
-        {
-            // The changes are recorded and sent, so the report succeeded; the next one sets the alarm again.
-            tracing::error!(%error, "the alarm that prunes changes could not be set");
-        }
         #[derive(Serialize)]
-        struct Recorded {
-            seq: i64,
+        struct Answer {
+            seq: u64,
         }
-        Ok(reply::json(&Recorded { seq })?)
+        // From here on everything is one turn: one commit, and nobody sees half of it.
+        Ok(reply::json(&Answer { seq: self.record(changes)? })?)
     }
 
-    /// Numbers, keeps and broadcasts the changes, all or none; gives the number of the last.
-    fn record(&self, changes: Vec<Change>) -> Result<i64> {
-        let sql = self.state.sql();
-        let at = self.state.now().as_millis();
-        let recorded = sql.transaction(|| {
-            let count = i64::try_from(changes.len())?;
-            let last: i64 = sql
-                .scalar("UPDATE counter SET last = last + CAST(? AS INTEGER) RETURNING last", (count,))?
-                .ok_or_else(|| Failure::msg("the number of the last change is lost"))?;
-            let mut recorded = Vec::with_capacity(changes.len());
-            for (seq, change) in (last - count + 1..).zip(changes) {
-                let change = change.record(seq, at);
-                sql.exec(
-                    "INSERT INTO changes (seq, kind, path, at, renamed_from) VALUES (?, ?, ?, ?, ?)",
-                    (seq, change.kind.as_str(), change.path.as_str(), at, change.from.as_deref()),
-                )?;
-                recorded.push(change);
-            }
-            Ok(recorded)
-        })?;
+    /// Numbers, keeps and sends the changes, all or none; gives the number of the last.
+    fn record(&self, changes: Vec<Change>) -> Result<u64> {
+        let published = self.room.publish_all(&changes)?;
         // Made before the first is sent: a failure must not leave editors with a part of the report.
-        let messages = recorded.iter().map(Message::json).collect::<Result<Vec<_>, Error>>()?;
-        for message in messages {
-            self.room.send_all(message);
+        let messages = changes.into_iter().zip(&published);
+        let messages = messages
+            .map(|(change, told)| Message::json(&change.record(told.position.seq(), told.at.as_millis())));
+        for message in messages.collect::<Result<Vec<_>, Error>>()? {
+            self.room.broadcast(message).to(plain()).send();
         }
-        Ok(recorded.last().map_or(0, |change| change.seq))
+        Ok(published.last().map_or(0, |last| last.position.seq()))
     }
 
     /// The latest changes, oldest first.
     fn recent(&self) -> Result<Vec<Recorded>> {
-        let mut recent: Vec<Recorded> = self.state.sql().query(
-            r#"SELECT seq, kind, path, at, renamed_from AS "from" FROM changes ORDER BY seq DESC LIMIT ?"#,
-            (RECENT,),
-        )?;
-        recent.reverse();
+        let kept = self.room.messages(None, RECENT)?;
+        let mut recent = Vec::with_capacity(kept.entries.len());
+        for entry in kept.entries {
+            if let Some(change) = entry.value::<Change>()? {
+                recent.push(change.record(entry.position.seq(), entry.at.as_millis()));
+            }
+        }
         Ok(recent)
     }
+}
 
-    /// Deletes what is too old, and what is beyond the latest [`KEPT`].
-    fn prune(&self) -> Result<()> {
-        let expired = self.state.now() - KEPT_FOR;
-        self.state.sql().exec(
-            "DELETE FROM changes WHERE at <= ? OR seq <= (SELECT last FROM counter) - CAST(? AS INTEGER)",
-            (expired, KEPT),
-        )?;
-        Ok(())
+/// The answer to an editor whom the room did not take.
+fn turned_away(error: Error) -> Result<Response> {
+    if error.kind() == ErrorKind::Limit {
+        return Ok(answer::error(StatusCode::SERVICE_UNAVAILABLE, "the room is full"));
     }
-
-    /// When there will be something to prune; `None` without changes.
-    ///
-    /// Numbers have no gaps, because all that are given are kept, so two of them give the count without reading
-    /// the rows between.
-    fn prune_at(&self) -> Result<Option<Timestamp>> {
-        #[derive(Deserialize)]
-        struct Oldest {
-            at: Timestamp,
-            count: i64,
-        }
-        let oldest: Option<Oldest> = self.state.sql().query_optional(
-            "SELECT at, (SELECT last FROM counter) - seq + 1 AS count FROM changes ORDER BY seq LIMIT 1",
-            (),
-        )?;
-        let now = self.state.now();
-        Ok(oldest.map(|Oldest { at, count }| match count {
-            beyond if beyond > KEPT + PRUNE_AT_ONCE => now,
-            beyond if beyond > KEPT => now + PRUNE_AFTER,
-            // After a run of the alarm this is in the future, so that it never runs in circles.
-            _ => at + KEPT_FOR,
-        }))
-    }
+    Err(error.into())
 }
 
 pub(crate) fn too_large() -> Response {

@@ -39,7 +39,7 @@ pub enum Phase {
     Draining,
 }
 
-/// The HTTP interface, the same on every host: `GET /`, `GET /ws`, `GET /healthz` and `POST /notify`.
+/// The HTTP interface, the same on every host: `GET /`, `GET /client.js`, `GET /ws`, `GET /healthz` and `POST /notify`.
 ///
 /// Reads the variables `ROOM` (the room's name, `sync` without it) and `LOOPBACK` (`1`: only this machine
 /// reaches the listener, so a `Host` that is not loopback is refused), and the namespace `SYNC_ROOM`. Every error
@@ -61,6 +61,8 @@ pub async fn route_in<E: Env>(request: Request, env: E, phase: Phase) -> Result<
         match request.uri().path() {
             "/" => allow(&request, &[Method::GET, Method::HEAD])
                 .map_or_else(|refused| *refused, |()| page::page()),
+            "/client.js" => allow(&request, &[Method::GET, Method::HEAD])
+                .map_or_else(|refused| *refused, |()| do_sync::client_js(request.headers())),
             "/healthz" => allow(&request, &[Method::GET, Method::HEAD])
                 .map_or_else(|refused| *refused, |()| health(phase)),
             "/ws" => match open_socket(&request, &env, phase) {

@@ -1,6 +1,6 @@
 //! The page in real Chromium against a real server: what an editor sees when files change, when others come and go,
-//! and when the server dies and returns. The server is the native program; with `DO_WORKER_SYNC` and `DO_WORKERD` set,
-//! as `cargo xtask workers test` does, it is the Worker in workerd.
+//! and when the server dies and returns, with its data and without. The server is the native program; with
+//! `DO_WORKER_SYNC` and `DO_WORKERD` set, as `cargo xtask workers test` does, it is the Worker in workerd.
 //!
 //! Needs `chromium` and `chromedriver` on `PATH`; `cargo xtask test --only browser` installs them. One test and one
 //! story, because starting two browsers is the dear part. Nothing here asserts how long something takes: each
@@ -85,15 +85,33 @@ async fn story(browser: &mut Browser) -> Outcome {
     browser.leave("phone").await?;
     until(&desk, "one editor is left", &editors_are(1)).await?;
 
-    // The server dies and comes back.
+    // The server dies. Something changes while the page is away from it, and it comes back.
     server.kill().await?;
     until(&desk, "the page notices", "document.querySelector('#state').dataset.state !== 'live'").await?;
+    let (elsewhere, other) = place.start("127.0.0.1:0").await?;
+    place.create("missed.txt", &other).await?;
+    let witness = browser.open("witness", json!({}), &other).await?;
+    until(&witness, "the change was recorded", &listed("missed.txt", "created")).await?;
+    elsewhere.kill().await?;
+    browser.leave("witness").await?;
     let (server, address) = place.start(&address).await?;
     until(&desk, "the page reconnects by itself", &state_is("live")).await?;
+    until(&desk, "it counts itself again", &editors_are(1)).await?;
+    until(&desk, "the change that it missed is listed", &listed("missed.txt", "created")).await?;
     place.create("again.txt", &address).await?;
     until(&desk, "a change after the restart is listed", &listed("again.txt", "created")).await?;
-    // Asked last, when the history that came with the new connection has been shown.
+    // Asked last, when what came with the new connection has been shown.
     until(&desk, "the earlier change is still listed, once", &listed("hello.txt", "created")).await?;
+    until(&desk, "nothing is said to be missing", "!document.querySelector('#changes [data-gap]')").await?;
+
+    // It comes back without its data, with other numbers: what the page showed is not the room's any more.
+    server.kill().await?;
+    place.forget()?;
+    let (server, address) = place.start(&address).await?;
+    until(&desk, "the page is back", &state_is("live")).await?;
+    until(&desk, "the old changes are gone", "!document.querySelector('#changes li')").await?;
+    place.create("anew.txt", &address).await?;
+    until(&desk, "a change of the new room is listed", &listed("anew.txt", "created")).await?;
     Ok(server.kill().await?)
 }
 
@@ -151,6 +169,11 @@ impl Place {
         let address = server.line.strip_prefix(binary::FIRST_LINE);
         let address = address.ok_or_else(|| format!("the first line is {:?}", server.line))?.to_owned();
         Ok((server, address))
+    }
+
+    /// Deletes the data of a server that has ended.
+    fn forget(&self) -> Outcome {
+        Ok(std::fs::remove_dir_all(self.directory.path().join("data"))?)
     }
 
     /// Lets the server know of a new file: the native one sees it, a Worker is told.

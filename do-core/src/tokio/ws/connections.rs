@@ -196,6 +196,11 @@ impl Connections {
     }
 
     #[cfg(test)]
+    pub(super) fn is_left_waiting(&self, id: ConnId) -> bool {
+        self.with(id, |conn| conn.waits && conn.has_output() && !conn.dirty).unwrap_or(false)
+    }
+
+    #[cfg(test)]
     pub(super) fn is_writable(&self, id: ConnId) -> bool {
         self.with(id, |conn| conn.is_sendable()).unwrap_or(false)
     }

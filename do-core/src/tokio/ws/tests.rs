@@ -200,7 +200,7 @@ fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 /// A server's frame: its first byte and its payload. `None` at an orderly end.
-async fn receive(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
+async fn receive(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> Option<(u8, Vec<u8>)> {
     let mut first = [0];
     if stream.read(&mut first).await.unwrap() == 0 {
         return None;
@@ -216,7 +216,7 @@ async fn receive(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
 }
 
 /// All frames up to the end.
-async fn receive_all(stream: &mut TcpStream) -> Vec<(u8, Vec<u8>)> {
+async fn receive_all(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> Vec<(u8, Vec<u8>)> {
     let mut frames = Vec::new();
     while let Some(frame) = receive(stream).await {
         frames.push(frame);

@@ -364,6 +364,63 @@ fn what_was_missed_comes_in_parts_and_nothing_is_said_meanwhile() {
 }
 
 #[test]
+fn a_room_that_sends_it_away_for_ever_is_not_asked_without_a_pause() {
+    let gap = |n: u64| format!(r#"{{"t":"hello","at":"a-{n}","gap":{{"after":"a-0","lost":1}}}}"#);
+    let part = |n: u64| format!(r#"{{"t":"hello","at":"a-{n}","more":true,"gap":{{"after":"a-0"}}}}"#);
+    let epoch = |n: u64| hello(&format!("{n}-0"));
+    let hellos: [&dyn Fn(u64) -> String; 3] = [&gap, &part, &epoch];
+    for hello in hellos {
+        for brings in [false, true] {
+            let mut rules = Rules::new(|_| ());
+            let mut at_once = 0;
+            for n in 0..50 {
+                let text = hello(n);
+                rules.connect(&text);
+                if brings {
+                    let at: Position = text.split('"').nth(7).unwrap().parse().unwrap();
+                    rules.receive(&message(at.seq + 1));
+                }
+                rules.closed(4_000);
+                at_once += u32::from(rules.core.deadline() == Some(rules.now));
+            }
+            assert!(at_once <= 2, "{at_once} {}", hello(1));
+        }
+    }
+}
+
+#[test]
+fn a_resync_of_a_quiet_room_is_followed_at_once() {
+    let mut rules = Rules::new(|_| ());
+    rules.connect(&hello("a-4"));
+    rules.after(SECOND * 60).closed(1_006);
+    for _ in 0..3 {
+        rules.connect(&hello("a-4"));
+        rules.after(SECOND * 60).closed(4_000);
+        assert_eq!(rules.core.deadline(), Some(rules.now), "it has lasted");
+    }
+    rules.connect(&hello("a-4"));
+    rules.closed(4_000);
+    assert_ne!(rules.core.deadline(), Some(rules.now));
+}
+
+#[test]
+fn a_part_that_does_not_go_on_is_left() {
+    let mut rules = Rules::new(|_| ());
+    let part = r#"{"t":"hello","at":"a-0","replay":9,"more":true,"ping":["ping","pong"]}"#;
+    rules.connect(part);
+    rules.after(SECOND * 15).receive(&message(1));
+    let began = rules.now;
+    let mut todo = Vec::new();
+    while todo.iter().all(|did: &String| did != "abort") {
+        assert!(rules.now <= began + SECOND * 20, "{todo:?}");
+        todo.extend(rules.wait());
+        rules.receive("pong");
+    }
+    assert_eq!(todo.last().unwrap(), "lost: the server is silent");
+    assert_eq!(rules.now, began + SECOND * 20);
+}
+
+#[test]
 fn who_does_not_speak_the_protocol_is_left_for_good() {
     for wrong in [r#"{"t":"hello"}"#, r#"{"t":"hello","at":"?"}"#] {
         let mut rules = Rules::new(|_| ());

@@ -86,6 +86,10 @@ impl Stub for FakeStub {
         let over = self.host.hasty;
         future::poll_fn(move |_| if over { Poll::Ready(()) } else { Poll::Pending })
     }
+
+    fn random(&self) -> Result<u64, Error> {
+        Ok(7)
+    }
 }
 
 struct Answer {

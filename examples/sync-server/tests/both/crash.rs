@@ -166,38 +166,6 @@ impl<T> ConcatAll<T> for Vec<Vec<T>> {
 }
 
 #[tokio::test]
-async fn a_pending_alarm_fires_after_the_server_was_killed() {
-    let place = Place::new();
-    let server = place.start().await;
-    let list: Vec<Value> =
-        (1..=1_000).map(|n| json!({ "kind": "created", "path": format!("f{n}") })).collect();
-    assert_eq!(server.notify(&json!(list).to_string()).await, (200, json!({ "seq": 1_000 })));
-    for n in 1_001..=1_005 {
-        assert_eq!(server.notify_created(&format!("f{n}")).await, n);
-    }
-    server.kill().await;
-    assert_eq!(place.rows().len(), 1_005, "the alarm that prunes was still pending");
-
-    // Nobody asks the room for anything: only the alarm can bring it into memory.
-    let server = place.start_drowsy().await;
-    eventually("the alarm fires", async || server.alarms().await == 1).await;
-    server.asleep().await;
-    assert_eq!((server.constructed().await, server.alarms().await), (1, 1));
-    server.stop().await;
-    let rows = place.rows();
-    assert_eq!((rows.len(), rows[0].seq, rows[999].seq), (1_000, 6, 1_005));
-    assert_eq!(rows[0].path, "f6");
-
-    // Pruning took no number back, and what it left is shown.
-    let server = place.start().await;
-    let (_editor, hello) = Editor::join(&server).await;
-    assert_eq!(hello["recent"].as_array().unwrap().len(), 100);
-    assert_eq!(hello["recent"][99]["seq"], 1_005);
-    assert_eq!(server.notify_created("next").await, 1_006);
-    server.stop().await;
-}
-
-#[tokio::test]
 async fn a_server_that_is_killed_while_it_sleeps_has_everything() {
     let place = Place::new();
     let server = place.start_drowsy().await;

@@ -4,4 +4,5 @@
 
 mod crash;
 mod http;
+mod resume;
 pub(crate) mod ws;

@@ -6,12 +6,18 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio_tungstenite::{
     WebSocketStream, client_async,
-    tungstenite::{self, Message, protocol::frame::coding::CloseCode},
+    tungstenite::{self, Message, client::IntoClientRequest, protocol::frame::coding::CloseCode},
 };
+
+/// The sub-protocol of those who follow.
+pub(crate) const PROTOCOL: &str = "do-sync.1";
 
 /// A connected editor.
 pub(crate) struct Editor {
     socket: WebSocketStream<TcpStream>,
+    /// How much may be under way to one that follows, where the host cannot tell; and what it read of that.
+    credit: Option<u64>,
+    unacknowledged: u64,
 }
 
 impl Editor {
@@ -21,15 +27,40 @@ impl Editor {
         let url = format!("ws://{}/ws", server.address);
         let (socket, response) = within("the handshake", client_async(url, stream)).await.unwrap();
         assert_eq!(response.status(), 101);
-        let mut editor = Self { socket };
+        let mut editor = Self { socket, credit: None, unacknowledged: 0 };
         let hello = editor.next().await;
         assert_eq!(hello["type"], "hello", "the greeting comes first");
         (editor, hello)
     }
 
+    /// Follows by the protocol of `do_sync`, from a position on if there is one, and gives the hello as well.
+    pub(crate) async fn follow(server: &Server, after: Option<&str>) -> (Self, Value) {
+        let stream = TcpStream::connect(server.address).await.unwrap();
+        let after = after.map(|after| format!("?after={after}")).unwrap_or_default();
+        let mut request = format!("ws://{}/ws{after}", server.address).into_client_request().unwrap();
+        request.headers_mut().insert("sec-websocket-protocol", PROTOCOL.parse().unwrap());
+        let (socket, response) = within("the handshake", client_async(request, stream)).await.unwrap();
+        assert_eq!(response.headers()["sec-websocket-protocol"], PROTOCOL);
+        let mut editor = Self { socket, credit: None, unacknowledged: 0 };
+        let hello = editor.next().await;
+        assert_eq!(hello["t"], "hello", "the greeting comes first");
+        editor.credit = hello["credit"].as_u64();
+        (editor, hello)
+    }
+
     /// The next message of any kind, or the end.
     pub(crate) async fn message(&mut self) -> Option<Result<Message, tungstenite::Error>> {
-        within("a message", self.socket.next()).await
+        let message = within("a message", self.socket.next()).await;
+        if let Some(Ok(Message::Text(text))) = &message {
+            self.unacknowledged += text.len() as u64;
+        }
+        if let Some(credit) = self.credit
+            && self.unacknowledged >= credit / 4
+        {
+            let bytes = std::mem::take(&mut self.unacknowledged);
+            self.send(format!(r#"{{"t":"ack","b":{bytes}}}"#)).await;
+        }
+        message
     }
 
     pub(crate) async fn text(&mut self) -> String {

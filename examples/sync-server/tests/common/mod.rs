@@ -10,7 +10,7 @@ mod place;
 mod program;
 mod server;
 
-pub(crate) use editor::Editor;
+pub(crate) use editor::{Editor, PROTOCOL};
 pub(crate) use http::{Answer, HANDSHAKE, Http, JSON, created, handshake_with, handshake_without, request};
 pub(crate) use place::{Place, Row};
 pub(crate) use program::Program;

@@ -31,27 +31,34 @@ impl Place {
         fs::write(self.folder().join(path), content).unwrap();
     }
 
-    /// The room's rows. The server must not run: the files are copied first, so that looking changes nothing that a
-    /// server finds later.
+    /// The changes in the room's file. The server must not run: the files are copied first, so that looking changes
+    /// nothing that a server finds later.
     pub(crate) fn rows(&self) -> Vec<Row> {
-        let copy = tempfile::tempdir().unwrap();
-        let room = |file: &&PathBuf| {
+        let (copy, room) = (tempfile::tempdir().unwrap(), self.room_file());
+        for file in files(&self.data()).iter().filter(|file| file.parent() == room.parent()) {
+            fs::copy(file, copy.path().join(file.file_name().unwrap())).unwrap();
+        }
+        let room = Connection::open(copy.path().join(room.file_name().unwrap())).unwrap();
+        // A row without a frame is there for its number.
+        let sql = "SELECT seq, json_extract(CAST(frame AS TEXT), '$.d.path') FROM _room_log
+            WHERE length(frame) > 0 ORDER BY seq";
+        let mut rows = room.prepare(sql).unwrap();
+        let rows = rows.query_map([], |row| Ok(Row { seq: row.get(0)?, path: row.get(1)? })).unwrap();
+        rows.map(Result::unwrap).collect()
+    }
+
+    /// The file of the only room.
+    pub(crate) fn room_file(&self) -> PathBuf {
+        let is_room = |file: &PathBuf| {
             let inside = |folder: &str| file.iter().any(|part| part == folder);
             file.extension().is_some_and(|extension| extension == "sqlite")
                 && (inside("SYNC_ROOM")
                     // Beside the objects workerd keeps when their alarms are due.
                     || inside("sync-server-SyncRoom") && !file.ends_with("metadata.sqlite"))
         };
-        let files = files(&self.data());
-        let rooms: Vec<_> = files.iter().filter(room).collect();
-        let [room] = rooms[..] else { panic!("not one room: {files:?}") };
-        for file in files.iter().filter(|file| file.parent() == room.parent()) {
-            fs::copy(file, copy.path().join(file.file_name().unwrap())).unwrap();
-        }
-        let room = Connection::open(copy.path().join(room.file_name().unwrap())).unwrap();
-        let mut rows = room.prepare("SELECT seq, path FROM changes ORDER BY seq").unwrap();
-        let rows = rows.query_map([], |row| Ok(Row { seq: row.get(0)?, path: row.get(1)? })).unwrap();
-        rows.map(Result::unwrap).collect()
+        let mut rooms: Vec<_> = files(&self.data()).into_iter().filter(is_room).collect();
+        assert_eq!(rooms.len(), 1, "not one room: {rooms:?}");
+        rooms.remove(0)
     }
 }
 

@@ -40,11 +40,6 @@ impl Server {
         self.logged(&["constructed"])
     }
 
-    /// How often the room was woken by its alarm.
-    pub(crate) async fn alarms(&self) -> usize {
-        self.logged(&["deliver", "alarm"])
-    }
-
     /// How many messages the room was given.
     pub(crate) async fn messages(&self) -> usize {
         self.logged(&["deliver", "message"])

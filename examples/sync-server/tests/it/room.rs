@@ -1,10 +1,13 @@
-//! The room on the real host with a clock that the test moves: what is kept, and for how long.
+//! The room with a clock that the test moves: what is kept and shown, and for how long.
 
 use crate::common::Place;
 use do_core::{
     Namespace, Stub, Timestamp,
+    kit::Kit,
     tokio::{Host, HostStub, ManualClock},
 };
+use rusqlite::Connection;
+use serde_json::{Value, json};
 use std::{ops::RangeInclusive, time::Duration};
 use sync_server::{
     Change, SyncRoom,
@@ -12,9 +15,12 @@ use sync_server::{
     notify_requests,
 };
 
+const HOUR: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-const SECOND: Duration = Duration::from_secs(1);
 const MOMENT: Duration = Duration::from_millis(1);
+
+/// How long a change stays in the file after it is shown no more, so that many are deleted at once.
+const LATER: Duration = Duration::from_secs(21 * 60 * 60);
 
 struct Running {
     host: Host,
@@ -36,12 +42,17 @@ impl Running {
         }
     }
 
-    /// Lets what is due happen, ends the host and gives the numbers of what is kept.
-    async fn kept(self, place: &Place) -> Option<RangeInclusive<i64>> {
+    /// Lets what is due happen and ends the host.
+    async fn end(self) {
         // What is due begins before a later request, and handlers that began end before the host.
         let request = http::Request::get("http://room/nothing").body(do_core::Body::empty()).unwrap();
         assert_eq!(self.room.fetch(request).await.unwrap().status(), 404);
         self.host.shutdown(Duration::from_secs(30)).await.unwrap();
+    }
+
+    /// [`end`](Self::end), and the numbers of what is kept.
+    async fn kept(self, place: &Place) -> Option<RangeInclusive<i64>> {
+        self.end().await;
         let rows = place.rows();
         let range = rows.first()?.seq..=rows.last()?.seq;
         assert!(rows.iter().map(|row| row.seq).eq(range.clone()), "the numbers have gaps");
@@ -54,13 +65,13 @@ fn a_clock() -> ManualClock {
 }
 
 #[tokio::test]
-async fn changes_are_kept_for_seven_days() {
+async fn changes_are_deleted_some_hours_after_seven_days() {
     let (place, clock) = (Place::new(), a_clock());
     let running = Running::start(&place, &clock);
     running.notify(2).await;
     clock.advance(3 * DAY);
     running.notify(1).await;
-    clock.advance(4 * DAY - MOMENT);
+    clock.advance(4 * DAY + LATER - MOMENT);
     assert_eq!(running.kept(&place).await, Some(1..=3));
 
     let running = Running::start(&place, &clock);
@@ -76,48 +87,87 @@ async fn changes_are_kept_for_seven_days() {
 }
 
 #[tokio::test]
-async fn more_than_a_thousand_changes_are_pruned_after_five_seconds() {
+async fn more_than_a_thousand_changes_are_pruned_125_at_a_time() {
     let (place, clock) = (Place::new(), a_clock());
     let running = Running::start(&place, &clock);
-    running.notify(BATCH).await;
-    clock.advance(60 * SECOND);
-    running.notify(5).await;
-    clock.advance(5 * SECOND - MOMENT);
-    assert_eq!(running.kept(&place).await, Some(1..=1_005));
-
+    running.notify(BATCH + 124).await;
+    assert_eq!(running.kept(&place).await, Some(1..=1_124));
     let running = Running::start(&place, &clock);
-    clock.advance(MOMENT);
-    assert_eq!(running.kept(&place).await, Some(6..=1_005));
-}
-
-#[tokio::test]
-async fn a_busy_folder_does_not_put_pruning_off() {
-    let (place, clock) = (Place::new(), a_clock());
-    let running = Running::start(&place, &clock);
-    running.notify(BATCH + 1).await;
-    for _ in 0..4 {
-        clock.advance(SECOND);
-        running.notify(1).await;
-    }
-    clock.advance(SECOND);
-    assert_eq!(running.kept(&place).await, Some(6..=1_005));
-}
-
-#[tokio::test]
-async fn ten_thousand_too_many_are_pruned_at_once() {
-    let (place, clock) = (Place::new(), a_clock());
-    let running = Running::start(&place, &clock);
-    running.notify(12 * BATCH).await;
-    assert_eq!(running.kept(&place).await, Some(11_001..=12_000));
+    running.notify(1).await;
+    assert_eq!(running.kept(&place).await, Some(126..=1_125));
 }
 
 #[tokio::test]
 async fn an_alarm_that_came_due_while_no_host_ran_fires_at_the_next_start() {
     let (place, clock) = (Place::new(), a_clock());
     let running = Running::start(&place, &clock);
-    running.notify(BATCH + 7).await;
-    assert_eq!(running.kept(&place).await, Some(1..=1_007));
-    clock.advance(DAY);
+    running.notify(7).await;
+    assert_eq!(running.kept(&place).await, Some(1..=7));
+    clock.advance(8 * DAY);
     let running = Running::start(&place, &clock);
-    assert_eq!(running.kept(&place).await, Some(8..=1_007));
+    assert_eq!(running.kept(&place).await, None);
+}
+
+#[tokio::test]
+async fn the_tables_of_an_earlier_version_are_dropped_and_numbers_begin_anew() {
+    let (place, clock) = (Place::new(), a_clock());
+    let running = Running::start(&place, &clock);
+    running.end().await;
+    let earlier = "
+        UPDATE _migrations SET done = 1;
+        CREATE TABLE changes (
+            seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, path TEXT NOT NULL, at INTEGER NOT NULL, renamed_from TEXT
+        );
+        CREATE TABLE counter (last INTEGER NOT NULL);
+        INSERT INTO counter VALUES (41);
+        INSERT INTO changes VALUES (41, 'created', 'x', 1800000000000, NULL)";
+    Connection::open(place.room_file()).unwrap().execute_batch(earlier).unwrap();
+    let running = Running::start(&place, &clock);
+    running.notify(1).await;
+    assert_eq!(running.kept(&place).await, Some(1..=1));
+    let left = "SELECT count(*) FROM sqlite_master WHERE name IN ('changes', 'counter')";
+    let room = Connection::open(place.room_file()).unwrap();
+    assert_eq!(room.query_row(left, (), |row| row.get::<_, i64>(0)).unwrap(), 0);
+}
+
+#[test]
+fn a_change_is_shown_for_seven_days_and_among_the_last_thousand() {
+    let kit = Kit::builder().object::<SyncRoom<_>>("SYNC_ROOM").start().unwrap();
+    kit.run(async {
+        let room = kit.namespace("SYNC_ROOM").unwrap().named("room").unwrap();
+        let notify = async |count: usize| {
+            for request in notify_requests(vec![Change::new(Kind::Modified, "x").unwrap(); count]).unwrap() {
+                assert_eq!(room.fetch(request).await.unwrap().status(), 200);
+            }
+        };
+        // Those from before the first change on, whether they are plain or follow.
+        let shown = async |after: &str| {
+            let plain = kit.connect(&room, "/ws").await.unwrap();
+            let hello: Value = serde_json::from_str(&plain.text().await.unwrap()).unwrap();
+            let recent = hello["recent"].as_array().unwrap().iter();
+            let recent: Vec<u64> = recent.map(|change| change["seq"].as_u64().unwrap()).collect();
+            let (mut request, opening) = kit.handshake(&format!("/ws{after}")).unwrap();
+            request.headers_mut().insert("sec-websocket-protocol", "do-sync.1".parse().unwrap());
+            let follower = opening.open(room.fetch(request).await.unwrap()).unwrap();
+            assert_eq!(follower.protocol(), Some("do-sync.1"));
+            let hello: Value = serde_json::from_str(&follower.text().await.unwrap()).unwrap();
+            (recent, hello)
+        };
+        let (recent, hello) = shown("").await;
+        assert_eq!((recent, &hello["replay"]), (Vec::new(), &json!(0)));
+        let after = format!("?after={}", hello["at"].as_str().unwrap());
+        notify(2).await;
+        kit.advance(HOUR).await;
+        notify(1).await;
+        kit.advance(7 * DAY - HOUR).await;
+        let (recent, hello) = shown(&after).await;
+        assert_eq!((recent, &hello["replay"], &hello["gap"]), (vec![1, 2, 3], &json!(3), &Value::Null));
+        kit.advance(MOMENT).await;
+        let (recent, hello) = shown(&after).await;
+        assert_eq!((recent, &hello["replay"], &hello["gap"]["lost"]), (vec![3], &json!(1), &json!(2)));
+        notify(1_001).await;
+        let (recent, hello) = shown(&after).await;
+        assert_eq!((recent.len(), recent[0], recent[99]), (100, 905, 1_004));
+        assert_eq!((&hello["replay"], &hello["gap"]["lost"]), (&json!(1_000), &json!(4)));
+    });
 }

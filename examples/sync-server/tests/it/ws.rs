@@ -51,8 +51,11 @@ async fn who_does_not_read_is_dropped_and_holds_nobody_up() {
     let server = place.start().await;
     let (mut reader, mut mute) = one_does_not_read(&server).await;
     assert_eq!(reader.next().await, editors(1));
-    // What had left arrives, or the connection is reset: it ends in any case.
-    drop(within("the end", mute.rest()).await);
+    // What had left arrives, or the connection is reset: it ends in any case. It is not much, because the listener keeps
+    // the system's buffers small: the room knows what waits.
+    if let Ok(rest) = within("the end", mute.rest()).await {
+        assert!(rest.len() < 1_024 * 1_024, "{}", rest.len());
+    }
     let (_other, hello) = Editor::join(&server).await;
     assert_eq!(hello["editors"], 2);
 }

@@ -4,7 +4,7 @@
 import Worker, { SyncRoom as Room } from "./index.js";
 import unsafe from "workerd:unsafe";
 
-const seen = { constructed: 0, fetch: 0, alarm: 0, webSocketMessage: 0, webSocketClose: 0, webSocketError: 0 };
+const seen = { constructed: 0, fetch: 0, webSocketMessage: 0, webSocketClose: 0, webSocketError: 0 };
 
 export const SyncRoom = new Proxy(Room, {
   construct(target, args, newTarget) {

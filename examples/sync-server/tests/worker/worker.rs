@@ -42,11 +42,6 @@ impl Server {
         self.seen("constructed").await
     }
 
-    /// How often the room was woken by its alarm.
-    pub(crate) async fn alarms(&self) -> usize {
-        self.seen("alarm").await
-    }
-
     /// How many messages the room was given.
     pub(crate) async fn messages(&self) -> usize {
         self.seen("webSocketMessage").await

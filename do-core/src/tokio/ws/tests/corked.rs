@@ -209,3 +209,94 @@ async fn d25_what_waits_leaves_before_an_abort() {
     room.flush_all().await; // one of those that waited is gone
     room.receive_all("last").await;
 }
+
+/// The texts up to the end.
+async fn texts(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> Vec<Vec<u8>> {
+    let frames = receive_all(stream).await;
+    frames.into_iter().filter(|(first, _)| *first == 0x81).map(|(_, payload)| payload).collect()
+}
+
+/// What a member is to have got, and whether its end was begun.
+#[derive(Default)]
+struct Model {
+    sent: Vec<Vec<u8>>,
+    ended: bool,
+    paused: bool,
+}
+
+/// Whatever is done in whatever order: nothing is lost, nothing comes twice or out of order, and what waits is known to
+/// wait.
+#[tokio::test]
+async fn whatever_is_done_everything_leaves_in_order() {
+    for seed in 0..12 {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let limits = ConnLimits { outbox_bytes: 64 * 1_024, ..ConnLimits::default() };
+        let mut room = Room::corked(limits).await;
+        let readers: Vec<_> = std::mem::take(&mut room.members)
+            .into_iter()
+            .map(|(id, stream)| {
+                let (mut reading, writing) = stream.into_split();
+                (id, writing, tokio::spawn(async move { texts(&mut reading).await }))
+            })
+            .collect();
+        let mut models: Vec<_> = readers.iter().map(|_| Model::default()).collect();
+        room.clock.step.store(1, Ordering::Relaxed);
+        for n in 0..400_u32 {
+            match rng.u32(0..20) {
+                0..=9 => {
+                    let text = format!("{n} {}", "x".repeat(rng.usize(0..600)));
+                    let message = Message::text(text.clone());
+                    let whom = rng.usize(1..4);
+                    for (place, (id, ..)) in readers.iter().enumerate().filter(|(place, _)| place % whom == 0)
+                    {
+                        if !models[place].ended && room.shard.conns.fits(*id, text.len(), 0, 0) {
+                            room.shard.conns.send(*id, &message);
+                            models[place].sent.push(text.clone().into_bytes());
+                        }
+                    }
+                }
+                10..=14 => room.flush().await,
+                15 => drop(room.clock.now.fetch_add(rng.u32(0..60), Ordering::Relaxed)),
+                16 => {
+                    let place = rng.usize(..readers.len());
+                    let pause = !models[place].paused;
+                    models[place].paused = pause;
+                    room.shard.conns.set_paused(readers[place].0, pause);
+                }
+                17 if n % 3 == 0 => {
+                    let place = rng.usize(..readers.len());
+                    let id = readers[place].0;
+                    models[place].ended = true;
+                    match rng.u32(0..3) {
+                        0 => room.shard.conns.abort(id),
+                        1 => room.shard.conns.finish(id),
+                        _ => room.shard.conns.close(id, &CloseCode::NORMAL.into()),
+                    }
+                }
+                _ => {
+                    let some = tokio::time::Duration::from_millis(1);
+                    let _ = tokio::time::timeout(some, room.shard.turn()).await;
+                }
+            }
+            let waits = readers.iter().any(|(id, ..)| room.shard.conns.is_left_waiting(*id));
+            assert!(!waits || room.shard.conns.next_flush().is_some(), "seed {seed}, {n}");
+        }
+        // As a shard does: it rests until then, and flushes.
+        while let Some(until) = room.shard.conns.next_flush() {
+            let now = u32::try_from(until.as_millis()).unwrap();
+            room.clock.now.fetch_max(now, Ordering::Relaxed);
+            room.flush().await;
+        }
+        for (id, ..) in &readers {
+            room.shard.conns.set_paused(*id, false);
+            room.shard.conns.finish(*id);
+        }
+        for ((_, writing, reader), model) in readers.into_iter().zip(models) {
+            drop(writing);
+            let got = room.shard.during(reader).await.unwrap();
+            assert_eq!(got.len(), model.sent.len(), "seed {seed}");
+            assert!(got == model.sent, "seed {seed}: out of order");
+        }
+        room.shard.until(|shard| shard.conns.len() <= 1).await;
+    }
+}

@@ -40,7 +40,7 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
 /// Comes in, and passes over the hello.
 async fn enter<D: Driver>(lab: &Lab<D>, query: &[(&str, &str)]) -> Result<D::Client, Fault> {
     let mut client = lab.join("a", query).await?;
-    same("the first frame", &next(&mut client).await?["t"], &json!("hello"))?;
+    same("the first frame", &next(&mut client).await?["t"], json!("hello"))?;
     Ok(client)
 }
 
@@ -226,7 +226,7 @@ async fn foreign<D: Driver>(lab: &Lab<D>) -> Outcome {
     let me = json!([{"id": null, "data": null, "attached": null}]);
     same("who it is", ask(&mut foreign, &json!([{"members": "me"}])).await?, me)?;
     let answer = ask(&mut foreign, &json!([{"members": {"attach": 1}}])).await?;
-    same("attaching", &answer["error"]["kind"], &json!("NotFound"))?;
+    same("attaching", &answer["error"]["kind"], json!("NotFound"))?;
     let attachments = lab.tell("a", json!({"room": {"attachments": []}})).await?;
     same("its own", attachments.to_string().contains("\"mine\""), true)?;
     ann.lose();
