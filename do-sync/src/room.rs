@@ -1,7 +1,7 @@
 use crate::{Broadcast, BroadcastReport, Refusal, inbound::Watch, outbound::Flow, settings::Settings};
 use do_core::{
-    Accept, Alarm, AutoResponse, Error, ErrorKind, Message, ObjectState, ReadyState, Request, Response,
-    Socket, SocketOf, SocketRegistry, Tag, tag,
+    Accept, Alarm, AutoResponse, Error, ErrorKind, Message, ObjectState, Request, Response, Socket, SocketOf,
+    SocketRegistry, Tag, tag,
 };
 use serde::Serialize;
 use std::{cell::RefCell, fmt, rc::Rc};
@@ -190,9 +190,10 @@ impl<S: ObjectState> Room<S> {
             }
         };
         let foreign = self.0.tag.as_ref().filter(|_| !tags.is_empty());
-        found.retain(|socket| {
-            socket.ready_state() == ReadyState::Open && foreign.is_none_or(|room| socket.has_tag(room))
-        });
+        self.retain_open(&mut found);
+        if let Some(room) = foreign {
+            found.retain(|socket| socket.has_tag(room));
+        }
         found
     }
 

@@ -91,6 +91,17 @@ pub(crate) fn mark_closed<T: Socket>(socket: &T) {
     }
 }
 
+/// Whether [`mark_closed`] wrote on this socket.
+pub(super) fn was_closed<T: Socket>(socket: &T) -> bool {
+    let Some(bytes) = socket.attachment_bytes() else { return false };
+    // Most are not read further: a room has many sockets.
+    let may_be = bytes.windows(CLOSED.len()).any(|part| part == CLOSED);
+    may_be && Attached::read(&bytes).is_some_and(|attached| attached.mark.x)
+}
+
+/// How it is written.
+const CLOSED: &[u8] = br#""x":true"#;
+
 pub(super) fn raw<T: Serialize + ?Sized>(value: &T) -> Result<Box<RawValue>, Error> {
     serde_json::value::to_raw_value(value)
         .map_err(|e| Error::new(ErrorKind::Invalid, format!("not expressible as JSON: {e}")))

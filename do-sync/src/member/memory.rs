@@ -1,7 +1,7 @@
 use super::store::Row;
 use do_core::Timestamp;
 use std::{
-    cell::{Cell, RefCell},
+    cell::{Cell, OnceCell, RefCell},
     collections::{BTreeMap, BTreeSet},
 };
 
@@ -13,6 +13,8 @@ pub(crate) struct Memory {
     known: RefCell<Option<Known>>,
     /// Somebody is waited for and no alarm is known to be set for it.
     unarmed: Cell<bool>,
+    /// The numbers of sockets that were closed in an earlier instance and that the host takes for open.
+    pub(super) revenants: OnceCell<Vec<u64>>,
 }
 
 /// As many as members are there.

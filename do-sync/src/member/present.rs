@@ -1,3 +1,4 @@
+use super::mark::was_closed;
 use crate::Room;
 use do_core::{Error, ObjectState, ReadyState, Socket, SocketOf, SocketRegistry};
 use serde_json::value::RawValue;
@@ -62,8 +63,7 @@ impl<S: ObjectState> Room<S> {
     pub fn sockets_of(&self, member: &str) -> Vec<SocketOf<S>> {
         let Ok(tag) = self.member_tag(member) else { return Vec::new() }; // nobody can have it
         let mut found = self.state().sockets().tagged(&tag);
-        let was_closed = |socket: &SocketOf<S>| self.mark_of(socket).is_some_and(|attached| attached.mark.x);
-        found.retain(|socket| socket.ready_state() == ReadyState::Open && !was_closed(socket));
+        self.retain_open(&mut found);
         found
     }
 
@@ -71,7 +71,7 @@ impl<S: ObjectState> Room<S> {
     pub fn followers(&self) -> Vec<SocketOf<S>> {
         let Ok(tag) = self.follower_tag() else { return Vec::new() }; // nobody can have it
         let mut found = self.state().sockets().tagged(&tag);
-        found.retain(|socket| socket.ready_state() == ReadyState::Open);
+        self.retain_open(&mut found);
         found
     }
 
@@ -79,7 +79,26 @@ impl<S: ObjectState> Room<S> {
     pub(crate) fn entered(&self) -> Vec<SocketOf<S>> {
         let Ok(tag) = self.entered_tag() else { return Vec::new() }; // nobody can have it
         let mut found = self.state().sockets().tagged(&tag);
-        found.retain(|socket| socket.ready_state() == ReadyState::Open);
+        self.retain_open(&mut found);
         found
+    }
+
+    /// Leaves those that are open, and no revenants: what is sent to one of these goes nowhere, and keeps the object in
+    /// memory.
+    pub(crate) fn retain_open(&self, sockets: &mut Vec<SocketOf<S>>) {
+        sockets.retain(|socket| socket.ready_state() == ReadyState::Open);
+        let revenants = self.inner().members.revenants.get_or_init(|| self.look_for_revenants());
+        if !revenants.is_empty() {
+            sockets.retain(|socket| !revenants.contains(&socket.number()));
+        }
+    }
+
+    /// The sockets that the room [closed](mark_closed) in an earlier instance and that the host takes for open. Looked for
+    /// once in an instance: whatever closes in it is known to.
+    fn look_for_revenants(&self) -> Vec<u64> {
+        let Ok(tag) = self.entered_tag() else { return Vec::new() }; // nobody can have it
+        let sockets = self.state().sockets().tagged(&tag);
+        let open = sockets.iter().filter(|socket| socket.ready_state() == ReadyState::Open);
+        open.filter(|socket| was_closed(*socket)).map(Socket::number).collect()
     }
 }

@@ -43,6 +43,10 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
             "A client of the suite has read whatever arrived: it never stops. `Client::stall` of the kit does, in \
              do-sync's own tests.",
         ),
+    Difference::new("close-wait", "closes that are not answered", &["flaw10", "pain21"])
+        .in_workerd("The socket stays closing for as long as the peer is connected, over evictions too.")
+        .on_tokio("After ten seconds the connection ends, before an object that is idle leaves memory.")
+        .in_kit("As tokio; but evictions take no time."),
     Difference::new("kit-wire", "connections that break the protocol", &["flaw15"])
         .in_workerd("The runtime ends them, and the object is told.")
         .on_tokio("The host ends them with 1002, and the object is told.")
