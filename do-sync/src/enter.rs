@@ -216,6 +216,7 @@ impl<'a, S: ObjectState> Entering<'a, S> {
         let (response, socket) = room.take_in(request, admission.accept.clone())?;
         room.roster().entered(&admission, &socket)?;
         greeting.send(&socket).inspect_err(|_| room.roster().abandon(&socket))?;
+        room.roster().replace(&admission);
         let arming = room.clone();
         room.state().wait_until(async move {
             if let Err(error) = arming.roster().arm().await {

@@ -49,8 +49,9 @@ impl<S: ObjectState> Room<S> {
     /// [`RESYNC`](crate::codes::RESYNC): clients come back and are told of a gap.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when the value cannot be written as JSON, [`ErrorKind::Limit`] when it is longer than about
-    /// 2 MB; as [`SqlStorage::exec`](do_core::SqlStorage::exec). Nothing was sent then.
+    /// [`ErrorKind::Invalid`] when the value cannot be written as JSON, [`ErrorKind::Limit`] when it is longer, with what
+    /// frames it, than half of [`Outbound::max_bytes`](crate::Outbound::max_bytes), which is 128 KiB unless said otherwise,
+    /// or than about 2 MB; as [`SqlStorage::exec`](do_core::SqlStorage::exec). Nothing was sent then.
     pub fn publish<T: Serialize + ?Sized>(&self, value: &T) -> Result<Published, Error> {
         self.publishing(value).send()
     }

@@ -13,10 +13,11 @@ use crate::{
     Room, codes,
     log::{Entry, Logged},
     outbound::{Kind, Outgoing},
+    room::SEPARATOR,
 };
 use do_core::{
     Accept, AlarmScheduler, CloseCode, Error, ErrorKind, Message, ObjectState, Socket, SocketOf, Tag,
-    Timestamp,
+    Timestamp, limits,
 };
 use serde_json::value::RawValue;
 use std::{collections::BTreeMap, fmt, time::Duration};
@@ -119,6 +120,11 @@ impl From<Option<&Row>> for Standing {
     }
 }
 
+/// When a grace is over, at most as late as an alarm can come.
+fn end(grace: Duration, now: Timestamp) -> Timestamp {
+    (now + grace).min(Timestamp::from_millis(limits::ALARM_MAX_MS))
+}
+
 fn step(standing: Standing, open: bool, grace: Duration, now: Timestamp) -> Step {
     use Standing::{Absent, Awaited, There};
     match (standing, open) {
@@ -126,10 +132,10 @@ fn step(standing: Standing, open: bool, grace: Duration, now: Timestamp) -> Step
         (Absent, true) => Step::Join,
         (Awaited(_), true) => Step::Return,
         (There | Awaited(_), false) if grace.is_zero() => Step::Leave,
-        (There, false) => Step::Await(now + grace),
+        (There, false) => Step::Await(end(grace, now)),
         (Awaited(until), false) if until <= now => Step::Leave,
         // The clock went back, or the grace became shorter: nobody is waited for longer than it says.
-        (Awaited(until), false) if until > now + grace => Step::Await(now + grace),
+        (Awaited(until), false) if until > end(grace, now) => Step::Await(end(grace, now)),
         (Awaited(_), false) => Step::Nothing,
     }
 }
@@ -217,6 +223,7 @@ impl<'a, S: ObjectState> Roster<'a, S> {
         socket: &str,
         data: Option<Box<RawValue>>,
     ) -> Result<Accept, Error> {
+        self.room.check_tags(&accept)?;
         let app = accept.clone().into_parts().1;
         let app = app.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let mark = Mark {
@@ -237,15 +244,12 @@ impl<'a, S: ObjectState> Roster<'a, S> {
         heard.is_some_and(|heard| heard.until(self.room.state().now()) >= most)
     }
 
-    /// The socket was accepted as the admission says: those that it replaces close, and what follows from it (`joined`, if
-    /// the member was not there) is logged and said to all others.
+    /// The socket was accepted as the admission says: what follows from it (`joined`, if the member was not there) is
+    /// logged and said to all others.
     ///
     /// # Errors
     /// Faults of the storage. The socket is closed then, and nothing was logged of it.
     pub(crate) fn entered(&self, admission: &Admission<S>, socket: &SocketOf<S>) -> Result<(), Error> {
-        for old in &admission.replaced {
-            close(old, codes::REPLACED, "another connection took over");
-        }
         let id = admission.member.as_str();
         let data = admission.data.as_deref();
         let entered = self.change(Some(socket), |changes| {
@@ -257,6 +261,13 @@ impl<'a, S: ObjectState> Roster<'a, S> {
             marks.iter().try_for_each(|(socket, attached)| socket.set_attachment(attached))
         });
         marked.inspect_err(|_| self.abandon(socket))
+    }
+
+    /// The newcomer is in and was told: those whose place it takes close. Not before, because they do not come back.
+    pub(crate) fn replace(&self, admission: &Admission<S>) {
+        for old in &admission.replaced {
+            close(old, codes::REPLACED, "another connection took over");
+        }
     }
 
     /// Takes a socket back that could not be told what it needs to know: it closes, and if it was logged, the next who
@@ -368,9 +379,9 @@ impl<'a, S: ObjectState> Roster<'a, S> {
             self.catch_up(&mut changes)?;
             body(&mut changes)?;
             // Last, because numbers that are given and taken back are an epoch of the log.
-            for news in changes.news.drain(..) {
-                changes.logged.push((news.member.clone(), self.room.log().append(news.entry())?));
-            }
+            let logged = self.room.log().append_all(changes.news.iter().map(News::entry))?;
+            let members = changes.news.drain(..).map(|news| news.member);
+            changes.logged = members.zip(logged).collect();
             Ok(())
         });
         // What was to be written, and could not be, is found out again by the next.
@@ -483,9 +494,6 @@ pub(super) fn close<T: Socket>(socket: &T, code: u16, reason: &str) {
         tracing::debug!(%error, "a socket could not be closed");
     }
 }
-
-/// What stands between a room's key and a member's id in a tag. No id has it.
-const SEPARATOR: char = '\u{1f}';
 
 impl<S: ObjectState> Room<S> {
     /// The tag of all sockets that entered.
