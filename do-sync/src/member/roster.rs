@@ -254,7 +254,7 @@ impl<'a, S: ObjectState> Roster<'a, S> {
         let data = admission.data.as_deref();
         let entered = self.change(Some(socket), |changes| {
             self.settle(id, changes)?;
-            data.map_or(Ok(()), |data| self.write_data(id, data, changes))
+            data.map_or(Ok(()), |data| self.write_data(id, data, changes).map(drop))
         });
         let marked = entered.and_then(|_| {
             let marks = data.map(|data| self.room.remarked(id, data)).transpose()?.unwrap_or_default();
@@ -264,7 +264,7 @@ impl<'a, S: ObjectState> Roster<'a, S> {
     }
 
     /// The newcomer is in and was told: those whose place it takes close. Not before, because they do not come back.
-    pub(crate) fn replace(&self, admission: &Admission<S>) {
+    pub(crate) fn replace(admission: &Admission<S>) {
         for old in &admission.replaced {
             close(old, codes::REPLACED, "another connection took over");
         }
@@ -474,17 +474,17 @@ impl<'a, S: ObjectState> Roster<'a, S> {
         Ok(())
     }
 
-    /// Writes what others see of a member, if that is something else now.
-    pub(super) fn write_data(&self, id: &str, data: &RawValue, changes: &mut Changes) -> Result<(), Error> {
-        let Some(row) = self.store().row(id)? else { return Ok(()) };
+    /// Writes what others see of a member, if that is something else now. Whether it is.
+    pub(super) fn write_data(&self, id: &str, data: &RawValue, changes: &mut Changes) -> Result<bool, Error> {
+        let Some(row) = self.store().row(id)? else { return Ok(false) };
         if row.data.as_deref().is_some_and(|old| old.get() == data.get()) {
-            return Ok(());
+            return Ok(false);
         }
         changes.tell(id, What::Updated(data.to_owned()));
         let row = Row { data: Some(data.to_owned()), ..row };
         self.store().put(id, &row)?;
         changes.rows.push((id.to_owned(), Some(row)));
-        Ok(())
+        Ok(true)
     }
 }
 

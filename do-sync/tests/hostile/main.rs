@@ -5,6 +5,7 @@
 
 mod alarms;
 mod bounds;
+mod early;
 mod faults;
 mod names;
 mod probe;
