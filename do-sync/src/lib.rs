@@ -1,9 +1,9 @@
 //! WebSocket rooms inside Durable Objects, for Cloudflare Workers and for native tokio servers.
 //!
-//! A [`Room`] is not an object: it is a view of the sockets that *your* object holds. It keeps nothing but the
-//! object's state, so it is cheap to make, and it is right in a fresh instance too: an object leaves memory
-//! when it is idle while its sockets stay open, and whoever kept them in a field has lost them. The room asks
-//! the host for them, by tag, each time.
+//! A [`Room`] is not an object: it is a view of the sockets that *your* object holds. It keeps none of
+//! them, and is right in a fresh instance too: an object leaves memory when it is idle while its sockets stay open, and
+//! whoever kept them in a field has lost them. The room asks the host for them, by tag, each time. Make it in `new`, once
+//! for each tag.
 //!
 //! ```
 //! use do_core::prelude::*;
@@ -85,7 +85,10 @@
 //! ```
 //!
 //! # Limits
-//! Of the ten tags of a socket (rule D1) the room takes one. Nothing here waits: a peer that reads too slowly is dropped by the host when its outbox is full.
+//! Of the ten tags of a socket (rule D1) a room takes one of those that join, and three of those that enter or follow. A
+//! room's tag and a member's id are together 255 bytes long at most, and no tag has the character U+001F. What is published
+//! is at most half of [`Outbound::max_bytes`] long. Nothing here waits: what a slow peer may leave unread has the bounds of
+//! [`Outbound`].
 
 mod broadcast;
 #[cfg(all(feature = "client", not(target_arch = "wasm32")))]

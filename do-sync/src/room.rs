@@ -227,7 +227,10 @@ impl<S: ObjectState> Room<S> {
         self.open(&[]).iter().filter(|other| *other != socket).count()
     }
 
-    /// Begins a broadcast; without further words it goes to everyone in the room.
+    /// Begins a broadcast; without further words it goes to everyone in the room, as it is.
+    ///
+    /// In a room that is [entered](Self::enter), do not hand on what a client sent: it could look like one of the room's
+    /// own frames, such as a member's leaving. [Publish](Self::publish) it, or wrap it in an [`Event`](crate::Event).
     ///
     /// ```
     /// # use do_core::prelude::*;

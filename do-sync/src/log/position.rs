@@ -1,3 +1,4 @@
+use do_core::{Error, ErrorKind};
 use serde::{Serialize, Serializer};
 use std::{fmt, str::FromStr};
 
@@ -48,6 +49,13 @@ impl Serialize for Position {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a position is written epoch-seq")]
 pub struct NoPosition;
+
+/// The text comes from clients: the error is one of the request, which is answered with 400.
+impl From<NoPosition> for Error {
+    fn from(error: NoPosition) -> Self {
+        Self::new(ErrorKind::Invalid, error.to_string()).of_request()
+    }
+}
 
 impl FromStr for Position {
     type Err = NoPosition;

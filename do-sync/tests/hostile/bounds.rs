@@ -47,6 +47,8 @@ fn positions_that_nobody_was_told_are_gaps() {
             "%00-%FF".into(),
             "%F0%9F%98%80".repeat(100),
         ];
+        let error = lab.try_ask("/", Do::Messages(Some("x".into()), 1)).await.unwrap_err();
+        assert_eq!(error.kind(), do_core::ErrorKind::Invalid, "{error}");
         for after in wrong {
             let fay = lab.connect(&format!("follow=1&after={after}")).await;
             let hello = hello(&fay).await;

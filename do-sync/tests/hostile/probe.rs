@@ -6,7 +6,7 @@ use do_core::{
     testing::Received,
     tokio::HostStub,
 };
-use do_sync::{History, Member, Members, OnDuplicate, Outbound, Room};
+use do_sync::{History, Member, Members, OnDuplicate, Outbound, Position, Room};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -224,7 +224,7 @@ impl<S: ObjectState> Probe<S> {
                 Value::Null
             }
             Do::Messages(after, limit) => {
-                let after = after.map(|text| text.parse()).transpose()?;
+                let after = after.map(|text| text.parse::<Position>()).transpose().map_err(Error::from)?;
                 serde_json::to_value(room.messages(after, limit)?)?
             }
             Do::Unmark => {
