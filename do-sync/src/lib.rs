@@ -178,8 +178,8 @@
 //! # Limits
 //! | | |
 //! |---|---|
-//! | tags of a socket | ten (rule D1); [`join`](Room::join) takes one, [`enter`](Room::enter) and [`follow`](Room::follow) three |
-//! | id of a member | 1 to 128 bytes, no control characters |
+//! | tags of a socket | ten (rule D1); [`join`](Room::join) takes one, [`enter`](Room::enter) and [`follow`](Room::follow) three. None has the character U+001F |
+//! | id of a member | 1 to 128 bytes, no control characters; with the room's tag at most 255 |
 //! | data of a member, with what is attached to a socket | [`limits::ATTACHMENT_BYTES`](do_core::limits::ATTACHMENT_BYTES) as JSON, less what the room adds |
 //! | a published message in its frame | half of [`Outbound::max_bytes`] (128 KiB by default), never more than 2 MB |
 //! | a [snapshot](Entering::snapshot) | half of [`Outbound::max_bytes`] |

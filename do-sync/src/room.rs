@@ -6,6 +6,12 @@ use do_core::{
 use serde::Serialize;
 use std::{cell::RefCell, fmt, rc::Rc};
 
+/// What stands between a room's key and a member's id in a tag. No id has it, and no tag of the application.
+pub(crate) const SEPARATOR: char = '\u{1f}';
+
+/// The key of the room of all sockets: no other room's key or tag is the same, because these have no separator.
+const ALL: &str = "\u{1f}\u{1f}";
+
 /// Some of an object's sockets, seen as one room.
 ///
 /// The sockets of a room are those that carry its tag, whichever instance of the object accepted them: none is
@@ -78,7 +84,8 @@ impl<S: ObjectState> Room<S> {
     }
 
     /// The alarm by which old messages and members who do not come back are tidied away: the object's own, or a slot
-    /// of its schedule. Whoever gives one calls [`on_alarm`](Self::on_alarm) when it comes.
+    /// of its schedule. Whoever gives one calls [`on_alarm`](Self::on_alarm) when it comes. Several rooms may share one:
+    /// then all of them are to be told. The object's own alarm is not to be shared with anything else.
     #[must_use]
     pub fn alarm(self, alarm: impl Into<Alarm<S>>) -> Self {
         let settings = self.0.settings.clone();
@@ -99,9 +106,9 @@ impl<S: ObjectState> Room<S> {
         &self.0.state
     }
 
-    /// What the room is called in tables and attachments: its tag, or what is no tag that anybody uses.
+    /// What the room is called in tables and attachments: its tag, or what is nobody's.
     pub(crate) fn key(&self) -> &str {
-        self.tag().map_or("\u{1f}", Tag::as_str)
+        self.tag().map_or(ALL, Tag::as_str)
     }
 
     /// The tag that makes a socket a member; `None` for [`all`](Self::all).
@@ -116,12 +123,26 @@ impl<S: ObjectState> Room<S> {
     /// # Errors
     /// [`ErrorKind::Invalid`] when the request is no right handshake, [`ErrorKind::Limit`] when the room is full (ask
     /// [`refusal`](Self::refusal) before, for both), when `accept` has all ten tags already or the object has as many
-    /// sockets as it can. Do what can fail before joining: after it the socket is a member.
+    /// sockets as it can, [`ErrorKind::Invalid`] when the room's tag or one of `accept` has the character U+001F. Do what
+    /// can fail before joining: after it the socket is a member.
     pub fn join(&self, request: &Request, accept: Accept) -> Result<(Response, SocketOf<S>), Error> {
+        self.check_tags(&accept)?;
         if self.is_full() {
             return Err(Error::new(ErrorKind::Limit, "the room is full"));
         }
         self.take_in(request, accept)
+    }
+
+    /// Whether these are tags of the application: those by which the room knows who entered have a [`SEPARATOR`], and
+    /// nobody gets in by a tag, or by a name of a room, that somebody else chose.
+    pub(crate) fn check_tags(&self, accept: &Accept) -> Result<(), Error> {
+        let (tags, _) = accept.clone().into_parts();
+        if tags.iter().chain(self.tag()).any(|tag| tag.as_str().contains(SEPARATOR)) {
+            let message =
+                "tags of rooms and of those who come have no character U+001F: rooms mark sockets with it";
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        Ok(())
     }
 
     /// [`join`](Self::join), whether there is a place or not.
@@ -207,7 +228,10 @@ impl<S: ObjectState> Room<S> {
         self.open(&[]).iter().filter(|other| *other != socket).count()
     }
 
-    /// Begins a broadcast; without further words it goes to everyone in the room.
+    /// Begins a broadcast; without further words it goes to everyone in the room, as it is.
+    ///
+    /// In a room that is [entered](Self::enter), do not hand on what a client sent: it could look like one of the room's
+    /// own frames, such as a member's leaving. [Publish](Self::publish) it, or wrap it in an [`Event`](crate::Event).
     ///
     /// ```
     /// # use do_core::prelude::*;

@@ -10,7 +10,8 @@ const PING_BYTES: usize = 256;
 
 impl<S: ObjectState> Room<S> {
     /// Lets the host answer the text `ping` by `pong` without waking the object (rules D28, D29). Call it in
-    /// `new`: repeating it changes nothing. An object has one such pair, also when it has several rooms.
+    /// `new`: repeating it changes nothing. An object has one such pair, also when it has several rooms:
+    /// call it for each of those whose clients are to be told of it.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`](do_core::ErrorKind::Limit) when one of the texts is too long; faults of the platform.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 impl<S: ObjectState> Room<S> {
     /// What an object does when the room's [alarm](Self::alarm) comes: tells who left, deletes what is too old, and sets
-    /// the alarm for what is due next, or takes it away when nothing is. Right at any other time too.
+    /// the alarm for what is due next. Right at any other time too.
     ///
     /// # Errors
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec), and those of the alarm. Return it from the handler: the
@@ -18,12 +18,11 @@ impl<S: ObjectState> Room<S> {
     pub async fn on_alarm(&self) -> Result<(), Error> {
         let graces = self.roster().on_alarm()?;
         let ages = self.log().expire()?;
-        let Some(alarm) = &self.inner().alarm else { return Ok(()) };
-        match [graces, ages].into_iter().flatten().min() {
-            // Not for now or earlier, which may be late (rule E4b).
-            Some(due) => alarm.set(due.max(self.state().now() + Duration::from_millis(1))).await,
-            None => alarm.delete().await,
-        }
+        let due = [graces, ages].into_iter().flatten().min();
+        let Some((alarm, due)) = self.inner().alarm.as_ref().zip(due) else { return Ok(()) };
+        // Never later, and never away: another room may share it. One that comes for nothing does no harm. Not for now or
+        // earlier, which may be late (rule E4b).
+        alarm.set_earlier(due.max(self.state().now() + Duration::from_millis(1))).await
     }
 }
 

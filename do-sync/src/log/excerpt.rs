@@ -126,7 +126,8 @@ impl<S: ObjectState> Room<S> {
     /// # use do_core::prelude::*;
     /// # use do_sync::{Position, Room};
     /// # fn example<S: ObjectState>(room: &Room<S>, request: &Request) -> Result<Response> {
-    /// let after = request.query("after").map(|text| text.parse()).transpose()?;
+    /// let after = request.query("after").map(|text| text.parse::<Position>()).transpose();
+    /// let after = after.map_err(Error::from)?; // is answered with 400
     /// Ok(reply::json(&room.messages(after, 100)?)?)
     /// # }
     /// ```

@@ -69,7 +69,13 @@ impl<S: ObjectState> Log<'_, S> {
         let before = self.newest()?;
         let at = self.room.state().now().max(before.at);
         let frame = entry.frame(before.seq + 1, at)?;
-        let most = FRAME_BYTES.min(self.room.inner().settings.outbound.max_bytes / 2);
+        let most = match entry {
+            Entry::Json { .. } | Entry::Binary { .. } => {
+                FRAME_BYTES.min(self.room.inner().settings.outbound.max_bytes / 2)
+            }
+            // An attachment bounds them. Who comes and goes has to be said, however little may wait.
+            Entry::Joined { .. } | Entry::Updated { .. } | Entry::Left { .. } => FRAME_BYTES,
+        };
         if frame.len() > most {
             let message =
                 format!("the message is {} bytes long in its frame, the limit is {most}", frame.len());

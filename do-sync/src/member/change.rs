@@ -76,13 +76,16 @@ impl<S: ObjectState> Room<S> {
         let id = self.mark_of(socket).and_then(|attached| attached.mark.m).ok_or_else(foreign)?;
         let (roster, data) = (self.roster(), raw(data)?);
         let marks = self.remarked(&id, &data)?;
+        let mut is_written = false;
         let changes = roster.change(None, |changes| {
             roster.settle(&id, changes)?;
-            roster.write_data(&id, &data, changes)
+            is_written = roster.write_data(&id, &data, changes)?;
+            Ok(())
         })?;
         marks.iter().try_for_each(|(socket, attached)| socket.set_attachment(attached))?;
         roster.arm().await?;
-        Ok(changes.of(&id).map(|logged| logged.position))
+        // Else what was logged of them is that they left.
+        Ok(changes.of(&id).filter(|_| is_written).map(|logged| logged.position))
     }
 
     /// What the sockets of a member are to carry when others see something else of them.

@@ -116,7 +116,8 @@ impl<S: ObjectState> Room<S> {
     /// What is attached to a socket that entered this room.
     pub(super) fn mark_of(&self, socket: &SocketOf<S>) -> Option<Attached> {
         let attached = Attached::read(&socket.attachment_bytes()?)?;
-        (attached.mark.room == self.key()).then_some(attached)
+        // What an application attaches may come from anybody; the tag is the room's.
+        (attached.mark.room == self.key() && socket.has_tag(&self.entered_tag().ok()?)).then_some(attached)
     }
 
     /// What others see of the member whose socket this is; `None` when there is nothing.

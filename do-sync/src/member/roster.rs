@@ -13,10 +13,11 @@ use crate::{
     Room, codes,
     log::{Entry, Logged},
     outbound::{Kind, Outgoing},
+    room::SEPARATOR,
 };
 use do_core::{
     Accept, AlarmScheduler, CloseCode, Error, ErrorKind, Message, ObjectState, Socket, SocketOf, Tag,
-    Timestamp,
+    Timestamp, limits,
 };
 use serde_json::value::RawValue;
 use std::{collections::BTreeMap, fmt, time::Duration};
@@ -119,6 +120,11 @@ impl From<Option<&Row>> for Standing {
     }
 }
 
+/// When a grace is over, at most as late as an alarm can come.
+fn end(grace: Duration, now: Timestamp) -> Timestamp {
+    (now + grace).min(Timestamp::from_millis(limits::ALARM_MAX_MS))
+}
+
 fn step(standing: Standing, open: bool, grace: Duration, now: Timestamp) -> Step {
     use Standing::{Absent, Awaited, There};
     match (standing, open) {
@@ -126,10 +132,10 @@ fn step(standing: Standing, open: bool, grace: Duration, now: Timestamp) -> Step
         (Absent, true) => Step::Join,
         (Awaited(_), true) => Step::Return,
         (There | Awaited(_), false) if grace.is_zero() => Step::Leave,
-        (There, false) => Step::Await(now + grace),
+        (There, false) => Step::Await(end(grace, now)),
         (Awaited(until), false) if until <= now => Step::Leave,
         // The clock went back, or the grace became shorter: nobody is waited for longer than it says.
-        (Awaited(until), false) if until > now + grace => Step::Await(now + grace),
+        (Awaited(until), false) if until > end(grace, now) => Step::Await(end(grace, now)),
         (Awaited(_), false) => Step::Nothing,
     }
 }
@@ -217,6 +223,7 @@ impl<'a, S: ObjectState> Roster<'a, S> {
         socket: &str,
         data: Option<Box<RawValue>>,
     ) -> Result<Accept, Error> {
+        self.room.check_tags(&accept)?;
         let app = accept.clone().into_parts().1;
         let app = app.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let mark = Mark {
@@ -248,7 +255,7 @@ impl<'a, S: ObjectState> Roster<'a, S> {
         let data = admission.data.as_deref();
         let entered = self.change(Some(socket), |changes| {
             self.settle(id, changes)?;
-            data.map_or(Ok(()), |data| self.write_data(id, data, changes))
+            data.map_or(Ok(()), |data| self.write_data(id, data, changes).map(drop))
         });
         let marked = entered.and_then(|_| {
             let marks = data.map(|data| self.room.remarked(id, data)).transpose()?.unwrap_or_default();
@@ -257,9 +264,8 @@ impl<'a, S: ObjectState> Roster<'a, S> {
         marked.inspect_err(|_| self.abandon(socket))
     }
 
-    /// The socket has all that it needs: those that it takes the place of close. Not before, because their clients do not
-    /// come back.
-    pub(crate) fn replace(&self, admission: &Admission<S>) {
+    /// The newcomer is in and was told: those whose place it takes close. Not before, because they do not come back.
+    pub(crate) fn replace(admission: &Admission<S>) {
         for old in &admission.replaced {
             close(old, codes::REPLACED, "another connection took over");
         }
@@ -374,9 +380,9 @@ impl<'a, S: ObjectState> Roster<'a, S> {
         let written = self.store().together(|| {
             self.catch_up(&mut changes)?;
             body(&mut changes)?;
-            for news in changes.news.drain(..) {
-                changes.logged.push((news.member.clone(), log.append(news.entry())?));
-            }
+            let logged = log.append_all(changes.news.iter().map(News::entry))?;
+            let members = changes.news.drain(..).map(|news| news.member);
+            changes.logged = members.zip(logged).collect();
             Ok(())
         });
         // What was to be written, and could not be, is found out again by the next.
@@ -472,17 +478,17 @@ impl<'a, S: ObjectState> Roster<'a, S> {
         Ok(())
     }
 
-    /// Writes what others see of a member, if that is something else now.
-    pub(super) fn write_data(&self, id: &str, data: &RawValue, changes: &mut Changes) -> Result<(), Error> {
-        let Some(row) = self.store().row(id)? else { return Ok(()) };
+    /// Writes what others see of a member, if that is something else now. Whether it is.
+    pub(super) fn write_data(&self, id: &str, data: &RawValue, changes: &mut Changes) -> Result<bool, Error> {
+        let Some(row) = self.store().row(id)? else { return Ok(false) };
         if row.data.as_deref().is_some_and(|old| old.get() == data.get()) {
-            return Ok(());
+            return Ok(false);
         }
         changes.tell(id, What::Updated(data.to_owned()));
         let row = Row { data: Some(data.to_owned()), ..row };
         self.store().put(id, &row)?;
         changes.rows.push((id.to_owned(), Some(row)));
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -493,9 +499,6 @@ pub(super) fn close<T: Socket>(socket: &T, code: u16, reason: &str) {
         tracing::debug!(%error, "a socket could not be closed");
     }
 }
-
-/// What stands between a room's key and a member's id in a tag. No id has it.
-const SEPARATOR: char = '\u{1f}';
 
 impl<S: ObjectState> Room<S> {
     /// The tag of all sockets that entered.

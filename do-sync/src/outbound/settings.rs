@@ -93,7 +93,9 @@ impl Outbound {
 
     /// Most bytes that wait, what the host holds included; hosts may count a few bytes of framing for each message.
     ///
-    /// A message that would not even fit beside a full window waits alone, whatever its length. What a newcomer is
+    /// What is published must not be longer than half of it: [`Room::publish`](crate::Room::publish) fails then, so that
+    /// with 0 nothing can be. A message of [`Room::broadcast`](crate::Room::broadcast) that would not even fit beside a full
+    /// window waits alone, whatever its length. What a newcomer is
     /// shown of the history may exceed it, and is bounded by the [`History`](crate::History).
     #[must_use]
     pub fn max_bytes(mut self, bytes: usize) -> Self {
