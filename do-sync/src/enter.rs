@@ -1,7 +1,7 @@
 use crate::{
     Member, Position, Present, Refusal, Room, codes,
     log::{Asked, Plan},
-    member::Refused,
+    member::{Refused, Roster},
     outbound::{Kind, Outgoing},
     wire,
 };
@@ -216,7 +216,7 @@ impl<'a, S: ObjectState> Entering<'a, S> {
         let (response, socket) = room.take_in(request, admission.accept.clone())?;
         room.roster().entered(&admission, &socket)?;
         greeting.send(&socket).inspect_err(|_| room.roster().abandon(&socket))?;
-        room.roster().replace(&admission);
+        Roster::replace(&admission);
         let arming = room.clone();
         room.state().wait_until(async move {
             if let Err(error) = arming.roster().arm().await {

@@ -259,7 +259,7 @@ impl<'a, S: ObjectState> Roster<'a, S> {
 
     /// The socket has all that it needs: those that it takes the place of close. Not before, because their clients do not
     /// come back.
-    pub(crate) fn replace(&self, admission: &Admission<S>) {
+    pub(crate) fn replace(admission: &Admission<S>) {
         for old in &admission.replaced {
             close(old, codes::REPLACED, "another connection took over");
         }
