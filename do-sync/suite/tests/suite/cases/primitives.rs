@@ -199,9 +199,9 @@ async fn fencing<D: Driver>(lab: &Lab<D>) -> Outcome {
         let token = granted["granted"]["token"].as_i64().unwrap_or_default();
         holds(format!("{token} after {last}"), token > last)?;
         if turn % 2 == 0 {
-            lab.evict().await?
+            lab.evict().await?;
         } else {
-            lab.crash().await?
+            lab.crash().await?;
         }
         same("still held", entry(lab, json!({"check": ["job", token]})).await?, true)?;
         let other = object(lab, json!({"acquire": ["job", "other", MINUTE]})).await?;
