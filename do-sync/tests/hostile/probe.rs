@@ -224,7 +224,7 @@ impl<S: ObjectState> Probe<S> {
                 Value::Null
             }
             Do::Messages(after, limit) => {
-                let after = after.map(|text| text.parse::<Position>()).transpose().map_err(Error::from)?;
+                let after = after.map(|text| text.parse::<Position>()).transpose()?;
                 serde_json::to_value(room.messages(after, limit)?)?
             }
             Do::Unmark => {

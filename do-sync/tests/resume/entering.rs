@@ -335,12 +335,12 @@ fn a_snapshot_has_what_does_not_fit_beside_it() {
     let config = Config { outbound_bytes: 64 * 1_024, ..config };
     let world = World::new(&config);
     world.run(async {
-        world.ask(Command::Many(20, 1_000)).await;
+        world.ask(Command::Many(30, 1_000)).await;
         let mut ann = Peer::enter(&world, "ann").await;
         let news = ann.news();
-        let [Told::Hello(hello)] = &news[..] else { panic!("more than a hello: {news:?}") };
+        let [Told::Hello(hello)] = &news[..] else { panic!("{} more than a hello", news.len()) };
         assert_eq!((&hello["replay"], &hello["more"]), (&json!(0), &Value::Null));
-        assert_eq!(hello["snapshot"].as_array().map(Vec::len), Some(20), "all of it");
+        assert_eq!(hello["snapshot"].as_array().map(Vec::len), Some(30), "all of it");
         assert_eq!(ann.position(), world.position().await);
         world.ask(Command::Publish(json!("next"))).await;
         ann.catch_up(&world).await;
