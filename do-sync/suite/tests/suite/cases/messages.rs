@@ -55,6 +55,7 @@ async fn r5_binary<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn r5_long<D: Driver>(lab: &Lab<D>) -> Outcome {
+    lab.configure("a", json!({"inbound": {"max_bytes": 2 << 20}})).await?;
     let mut ann = lab.join("a", &[]).await?;
     ann.text(&format!("\"{}", "x".repeat(1 << 20))).await?;
     ann.text(r#"{"type":"ping"}"#).await?;
