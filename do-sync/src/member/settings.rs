@@ -47,6 +47,9 @@ impl Members {
 
     /// With [`OnDuplicate::Reject`], after how long without an [automatic ping](crate::Room::auto_ping) a socket counts as
     /// dead: whoever comes then takes its place. Longer than the clients' interval between pings.
+    ///
+    /// Only pings count, and the clients of this crate send none while they hear something: in a room where much is said a
+    /// member who is there seems dead by this. It is for quiet rooms, and for clients that ping all the time.
     #[must_use]
     pub fn silent(mut self, most: Duration) -> Self {
         self.silent = Some(most);

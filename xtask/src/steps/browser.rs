@@ -7,7 +7,7 @@ use crate::problem::Outcome;
 use crate::workspace::Workspace;
 
 /// Those with a test `browser`.
-const PACKAGES: [&str; 2] = ["do-sync", "sync-server"];
+const PACKAGES: [&str; 3] = ["chat", "do-sync", "sync-server"];
 
 pub(crate) fn check(workspace: &Workspace) -> Outcome {
     install::browser()?;
