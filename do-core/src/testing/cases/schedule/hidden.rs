@@ -141,7 +141,7 @@ async fn e11_other<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn e12_declared<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let new = json!([schedule(json!({"declare": ["tick", {"every": 300}]})), set("ttl", 100)]);
+    let new = json!([schedule(json!({"declare": ["tick", {"every": 2000}]})), set("ttl", 100)]);
     lab.run("a", json!([host(), {"on_new": new}])).await?;
     gone(lab, "a").await?;
     lab.run("a", json!([])).await?;
