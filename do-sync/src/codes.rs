@@ -47,7 +47,6 @@ pub const fn is_retryable(code: u16) -> bool {
 }
 
 /// One of these as a frame.
-#[allow(dead_code)] // not every build sends each
 pub(crate) fn frame(code: u16, reason: &str) -> CloseFrame {
     let code = CloseCode::new(code).unwrap_or(CloseCode::INTERNAL);
     CloseFrame::new(code, reason).unwrap_or_else(|_| code.into())

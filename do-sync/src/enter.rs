@@ -1,7 +1,7 @@
 use crate::{
     Member, Position, Present, Refusal, Room, codes,
     log::{Asked, Plan},
-    member::{Refused, Roster},
+    member::{Refused, Roster, close},
     outbound::{Kind, Outgoing},
     wire,
 };
@@ -392,9 +392,7 @@ impl<'a, S: ObjectState> Greeting<'a, S> {
                 break;
             }
         }
-        if let Err(error) = socket.close(codes::frame(codes::RESYNC, "more")) {
-            tracing::debug!(%error, "a socket that has its part of the history did not close");
-        }
+        close(&socket, codes::RESYNC, "more");
         Ok(response)
     }
 }

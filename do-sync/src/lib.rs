@@ -218,6 +218,7 @@
 //! `client`: the module `client`, for native programs. It does nothing on wasm32. Without it the crate has neither
 //! tokio nor a WebSocket library in its tree.
 
+mod base36;
 mod broadcast;
 #[cfg(all(feature = "client", not(target_arch = "wasm32")))]
 pub mod client;
@@ -239,6 +240,7 @@ mod report;
 mod room;
 mod semaphore;
 mod settings;
+mod tables;
 mod wire;
 
 pub use broadcast::Broadcast;

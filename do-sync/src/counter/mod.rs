@@ -1,6 +1,9 @@
 //! Numbers that are exact: each change is one SQL statement, which gives the result.
 
-use crate::once::{Once, RequestKey, Tables, check_name};
+use crate::{
+    once::{Once, RequestKey, check_name},
+    tables::Tables,
+};
 use do_core::{Error, ErrorKind, ObjectState, Value, limits::SQL_INTEGER_MAX};
 use serde::{Deserialize, Serialize};
 use std::{fmt, ops::RangeInclusive, rc::Rc};

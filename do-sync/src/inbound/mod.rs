@@ -11,9 +11,9 @@ mod settings;
 pub use received::{InboundStats, Received, Rejected};
 pub use settings::{Inbound, OnExcess, OnMalformed};
 
-use crate::{Room, member::mark_closed};
+use crate::{Room, member::close};
 use bucket::Buckets;
-use do_core::{CloseCode, CloseFrame, Error, Message, ObjectState, ReadyState, Socket, SocketOf, Timestamp};
+use do_core::{CloseCode, Error, Message, ObjectState, ReadyState, Socket, SocketOf, Timestamp};
 use serde::de::DeserializeOwned;
 use settings::Rate;
 use std::cell::{Cell, RefCell};
@@ -225,11 +225,7 @@ impl<S: ObjectState> Room<S> {
         let watch = self.watch();
         watch.count(|stats| stats.closed += 1);
         watch.expel(socket);
-        mark_closed(socket);
-        let closed = CloseFrame::new(code, reason).and_then(|frame| socket.close(frame));
-        if let Err(error) = closed {
-            tracing::debug!(%error, "a socket could not be closed");
-        }
+        close(socket, code.get(), reason);
     }
 }
 

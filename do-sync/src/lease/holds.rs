@@ -8,7 +8,7 @@ use super::{
     deadline::{self, Deadline, Due},
     grant::{Expired, Grant, Holder, Token},
 };
-use crate::once::Tables;
+use crate::tables::Tables;
 use do_core::{Alarm, Error, ErrorKind, ObjectState, Row, Timestamp, limits::ALARM_MAX_MS};
 use std::{rc::Rc, time::Duration};
 

@@ -2,8 +2,8 @@ use super::{
     Entry, History, Logged, Position,
     store::{Bounds, Facts, HistoryStats, Store},
 };
-use crate::{Room, codes, member::mark_closed};
-use do_core::{AlarmScheduler, Error, ErrorKind, ObjectState, Socket, SqlStorage, Timestamp, limits};
+use crate::{Room, codes, member::close};
+use do_core::{AlarmScheduler, Error, ErrorKind, ObjectState, SqlStorage, Timestamp, limits};
 use std::{cell::Cell, time::Duration};
 
 /// Longest frame: a row holds the room's tag and some numbers beside it.
@@ -161,10 +161,7 @@ impl<S: ObjectState> Log<'_, S> {
     fn resync(&self) {
         tracing::warn!(object = %self.room.state().id(), "messages of a room were rolled back: a new epoch begins");
         for socket in self.room.entered() {
-            mark_closed(&socket);
-            if let Err(error) = socket.close(codes::frame(codes::RESYNC, "a new epoch")) {
-                tracing::debug!(%error, "a socket did not close");
-            }
+            close(&socket, codes::RESYNC, "a new epoch");
         }
     }
 

@@ -1,3 +1,4 @@
+use crate::base36::Base36;
 use do_core::{Error, ErrorKind};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{borrow::Cow, fmt, str::FromStr};
@@ -19,22 +20,7 @@ impl Position {
 
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (mut digits, mut n) = ([0_u8; 13], self.epoch);
-        let mut at = digits.len();
-        loop {
-            at -= 1;
-            if let (Some(digit), Some(letter)) =
-                (digits.get_mut(at), b"0123456789abcdefghijklmnopqrstuvwxyz".get((n % 36) as usize))
-            {
-                *digit = *letter;
-            }
-            n /= 36;
-            if n == 0 || at == 0 {
-                break;
-            }
-        }
-        let epoch = digits.get(at..).and_then(|digits| std::str::from_utf8(digits).ok()).unwrap_or("0");
-        write!(f, "{epoch}-{}", self.seq)
+        write!(f, "{}-{}", Base36(self.epoch), self.seq)
     }
 }
 

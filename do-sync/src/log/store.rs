@@ -7,6 +7,7 @@
 //!
 //! Sums run over the rows, so whatever is beyond the bounds is found by binary search over the key.
 
+use crate::tables::is_missing;
 use do_core::{Error, ErrorKind, Message, Params, Row, Rows, SqlStorage, Timestamp, Value};
 use std::{cell::Cell, ops::ControlFlow};
 
@@ -135,7 +136,7 @@ impl<Q: SqlStorage> Store<'_, Q> {
     /// Runs what needs no table to be there.
     fn query(&self, sql: &str, params: impl Params) -> Result<Rows, Error> {
         self.exec(sql, params)
-            .or_else(|error| if is_missing(&error) { Ok(Rows::default()) } else { Err(error) })
+            .or_else(|error| if is_missing(&error, "_room_log") { Ok(Rows::default()) } else { Err(error) })
     }
 
     /// The newest row. One row read.
@@ -252,8 +253,4 @@ impl<Q: SqlStorage> Store<'_, Q> {
 /// As large as SQL takes (rule F3): no number of a log comes near, but one that a client asks for may.
 fn number(n: u64) -> Value {
     Value::Integer(i64::try_from(n).unwrap_or(i64::MAX).min(do_core::limits::SQL_INTEGER_MAX))
-}
-
-fn is_missing(error: &Error) -> bool {
-    error.to_string().starts_with("no such table: _room_log")
 }

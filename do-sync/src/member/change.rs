@@ -1,9 +1,6 @@
 //! What the application says of members: one of their sockets is gone, they have to go, others see something else.
 
-use super::{
-    mark::{Attached, foreign, raw},
-    roster::close,
-};
+use super::mark::{Attached, close, foreign, raw};
 use crate::{Position, Room, codes};
 use do_core::{CloseCode, CloseFrame, Error, ObjectState, ReadyState, Socket, SocketOf};
 use serde::Serialize;

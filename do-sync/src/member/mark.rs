@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use std::ops::Not;
 
-use crate::Room;
+use crate::{Room, codes};
 
 /// Whose a socket is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -79,9 +79,17 @@ impl Attached {
     }
 }
 
-/// Writes on a socket that entered that the room closes it, so that no later instance takes it for open. Of others it
-/// writes nothing.
-pub(crate) fn mark_closed<T: Socket>(socket: &T) {
+/// How the room closes a socket, whoever of it wants that: the one place, so that each that entered carries it, and no later
+/// instance takes it for open. Whether the platform closes it changes nothing for the others.
+pub(crate) fn close<T: Socket>(socket: &T, code: u16, reason: &str) {
+    mark_closed(socket);
+    if let Err(error) = socket.close(codes::frame(code, reason)) {
+        tracing::debug!(%error, code, "a socket could not be closed");
+    }
+}
+
+/// Of sockets that did not enter it writes nothing.
+fn mark_closed<T: Socket>(socket: &T) {
     let Some(mut attached) = socket.attachment_bytes().and_then(|bytes| Attached::read(&bytes)) else {
         return;
     };

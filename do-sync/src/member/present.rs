@@ -1,6 +1,6 @@
 use super::mark::was_closed;
 use crate::Room;
-use do_core::{Error, ObjectState, ReadyState, Socket, SocketOf, SocketRegistry};
+use do_core::{Error, ObjectState, ReadyState, Socket, SocketOf, SocketRegistry, Tag};
 use serde_json::value::RawValue;
 
 /// A member who is there.
@@ -61,23 +61,22 @@ impl<S: ObjectState> Room<S> {
     /// The open sockets of a member, in no particular order. They are found by a tag of their own, whatever the size of
     /// the room.
     pub fn sockets_of(&self, member: &str) -> Vec<SocketOf<S>> {
-        let Ok(tag) = self.member_tag(member) else { return Vec::new() }; // nobody can have it
-        let mut found = self.state().sockets().tagged(&tag);
-        self.retain_open(&mut found);
-        found
+        self.open_with(self.member_tag(member))
     }
 
     /// The open sockets of those who only [follow](Self::follow), in no particular order.
     pub fn followers(&self) -> Vec<SocketOf<S>> {
-        let Ok(tag) = self.follower_tag() else { return Vec::new() }; // nobody can have it
-        let mut found = self.state().sockets().tagged(&tag);
-        self.retain_open(&mut found);
-        found
+        self.open_with(self.follower_tag())
     }
 
     /// The open sockets that entered, which are those that get what is in the sequence.
     pub(crate) fn entered(&self) -> Vec<SocketOf<S>> {
-        let Ok(tag) = self.entered_tag() else { return Vec::new() }; // nobody can have it
+        self.open_with(self.entered_tag())
+    }
+
+    /// Those with a tag; none if it is too long for anybody to have it.
+    fn open_with(&self, tag: Result<Tag, Error>) -> Vec<SocketOf<S>> {
+        let Ok(tag) = tag else { return Vec::new() };
         let mut found = self.state().sockets().tagged(&tag);
         self.retain_open(&mut found);
         found
@@ -93,7 +92,7 @@ impl<S: ObjectState> Room<S> {
         }
     }
 
-    /// The sockets that the room [closed](mark_closed) in an earlier instance and that the host takes for open. Looked for
+    /// The sockets that the room [closed](super::close) in an earlier instance and that the host takes for open. Looked for
     /// once in an instance: whatever closes in it is known to.
     fn look_for_revenants(&self) -> Vec<u64> {
         let Ok(tag) = self.entered_tag() else { return Vec::new() }; // nobody can have it

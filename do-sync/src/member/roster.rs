@@ -6,11 +6,13 @@
 
 use super::{
     Admission, Member, Memory, OnDuplicate, Refused,
-    mark::{Attached, Mark, mark_closed},
+    mark::{Attached, Mark, close},
     store::{Row, Store},
 };
 use crate::{
-    Room, codes,
+    Room,
+    base36::Base36,
+    codes,
     log::{Entry, Logged},
     outbound::{Kind, Outgoing},
     room::SEPARATOR,
@@ -198,7 +200,7 @@ impl<'a, S: ObjectState> Roster<'a, S> {
         if let (OnDuplicate::Allow, Some(data)) = (rules.on_duplicate, &member.data) {
             self.room.remarked(id, data)?; // their other sockets must be able to carry it too
         }
-        let socket = base36(self.room.state().random());
+        let socket = Base36(self.room.state().random()).to_string();
         let data = member.data.clone().or(known.flatten());
         let accept = self.marked(member.accept.clone(), Some(id), &socket, data)?;
         let accept = accept.tag(self.room.member_tag(id)?)?;
@@ -210,7 +212,7 @@ impl<'a, S: ObjectState> Roster<'a, S> {
     /// # Errors
     /// [`ErrorKind::Limit`] when tags or attachment become too long.
     pub(crate) fn follower(&self, accept: Accept) -> Result<(Accept, String), Error> {
-        let socket = base36(self.room.state().random());
+        let socket = Base36(self.room.state().random()).to_string();
         let accept = self.marked(accept, None, &socket, None)?;
         Ok((accept.tag(self.room.follower_tag()?)?, socket))
     }
@@ -492,14 +494,6 @@ impl<'a, S: ObjectState> Roster<'a, S> {
     }
 }
 
-/// The platform's own faults are its to tell: whether the socket closes changes nothing for the others.
-pub(super) fn close<T: Socket>(socket: &T, code: u16, reason: &str) {
-    mark_closed(socket);
-    if let Err(error) = socket.close(codes::frame(code, reason)) {
-        tracing::debug!(%error, "a socket could not be closed");
-    }
-}
-
 impl<S: ObjectState> Room<S> {
     /// The tag of all sockets that entered.
     pub(crate) fn entered_tag(&self) -> Result<Tag, Error> {
@@ -514,18 +508,6 @@ impl<S: ObjectState> Room<S> {
     /// The tag of a member's sockets: they are found without looking at all of the room.
     pub(crate) fn member_tag(&self, member: &str) -> Result<Tag, Error> {
         Tag::new(format!("{}{SEPARATOR}{member}", self.key()))
-    }
-}
-
-/// A random number as short text.
-fn base36(mut n: u64) -> String {
-    let mut digits = Vec::new();
-    loop {
-        digits.push(char::from_digit(u32::try_from(n % 36).unwrap_or(0), 36).unwrap_or('0'));
-        n /= 36;
-        if n == 0 {
-            return digits.iter().rev().collect();
-        }
     }
 }
 
@@ -561,10 +543,5 @@ mod tests {
         {
             assert_eq!(step(standing, false, Duration::ZERO, now), Step::Leave, "{standing:?}");
         }
-    }
-
-    #[test]
-    fn a_connection_has_a_short_name() {
-        assert_eq!([0, 35, 36, u64::MAX].map(base36), ["0", "z", "10", "3w5e11264sgsf"]);
     }
 }

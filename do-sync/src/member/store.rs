@@ -1,7 +1,8 @@
 //! The table of who is there, made with the first write: it can be gone again at any time with everything else that the
 //! object has (rule E14).
 
-use do_core::{Error, Params, Rows, SqlStorage, Timestamp, Value};
+use crate::tables::Tables;
+use do_core::{Error, SqlStorage, Timestamp, Value};
 use serde_json::value::RawValue;
 
 /// `gone`: until when somebody without a socket is waited for.
@@ -20,53 +21,42 @@ pub(super) struct Row {
 
 /// The rows of one room.
 pub(super) struct Store<'a, Q> {
-    sql: &'a Q,
+    tables: Tables<Q>,
     room: &'a str,
 }
 
 impl<'a, Q: SqlStorage> Store<'a, Q> {
-    pub(super) fn new(sql: &'a Q, room: &'a str) -> Self {
-        Self { sql, room }
+    pub(super) fn new(sql: &Q, room: &'a str) -> Self {
+        Self { tables: Tables::new(sql, "_room_members", TABLE), room }
     }
 
     /// All of what `body` writes, or nothing of it.
     pub(super) fn together<T>(&self, body: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-        self.sql.transaction(|| Ok(body()?)).map_err(Error::from)
+        self.tables.together(body)
     }
 
     pub(super) fn row(&self, member: &str) -> Result<Option<Row>, Error> {
         let sql = "SELECT data, gone FROM _room_members WHERE room = ? AND member = ?";
-        self.query(sql, (self.room, member))?.first().map(|row| read(&row, 0)).transpose()
+        self.tables.query(sql, (self.room, member))?.first().map(|row| read(&row, 0)).transpose()
     }
 
     /// In the order of their ids.
     pub(super) fn all(&self) -> Result<Vec<(String, Row)>, Error> {
         let sql = "SELECT member, data, gone FROM _room_members WHERE room = ? ORDER BY member";
-        self.query(sql, (self.room,))?.iter().map(|row| Ok((row.at(0)?, read(&row, 1)?))).collect()
+        self.tables.query(sql, (self.room,))?.iter().map(|row| Ok((row.at(0)?, read(&row, 1)?))).collect()
     }
 
     pub(super) fn put(&self, member: &str, row: &Row) -> Result<(), Error> {
         let sql = "INSERT INTO _room_members (room, member, data, gone) VALUES (?, ?, ?, ?)
             ON CONFLICT DO UPDATE SET data = excluded.data, gone = excluded.gone";
-        let params = (self.room, member, row.data.as_deref().map(RawValue::get), row.gone).into_values();
-        match self.sql.exec(sql, params.clone()) {
-            Err(error) if is_missing(&error) => {
-                self.sql.exec(TABLE, ())?;
-                self.sql.exec(sql, params).map(drop)
-            }
-            result => result.map(drop),
-        }
+        let params = (self.room, member, row.data.as_deref().map(RawValue::get), row.gone);
+        self.tables.write(sql, params).map(drop)
     }
 
     pub(super) fn delete(&self, member: &str) -> Result<(), Error> {
-        self.query("DELETE FROM _room_members WHERE room = ? AND member = ?", (self.room, member)).map(drop)
-    }
-
-    /// Runs what needs no table to be there: without it there is nobody.
-    fn query(&self, sql: &str, params: impl Params) -> Result<Rows, Error> {
-        self.sql
-            .exec(sql, params)
-            .or_else(|error| if is_missing(&error) { Ok(Rows::default()) } else { Err(error) })
+        self.tables
+            .query("DELETE FROM _room_members WHERE room = ? AND member = ?", (self.room, member))
+            .map(drop)
     }
 }
 
@@ -78,8 +68,4 @@ fn read(row: &do_core::Row<'_>, from: usize) -> Result<Row, Error> {
         _ => None,
     };
     Ok(Row { data: data.and_then(|json| RawValue::from_string(json).ok()), gone })
-}
-
-fn is_missing(error: &Error) -> bool {
-    error.to_string().starts_with("no such table: _room_members")
 }

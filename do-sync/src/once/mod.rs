@@ -6,11 +6,10 @@
 //! not happen.
 
 mod key;
-mod tables;
 
 pub use key::RequestKey;
-pub(crate) use tables::Tables;
 
+use crate::tables::Tables;
 use do_core::{Error, ErrorKind, ObjectState, Timestamp};
 use serde::{Serialize, de::DeserializeOwned};
 use std::{cell::Cell, fmt, rc::Rc, time::Duration};

@@ -5,7 +5,7 @@ use super::{
     outlet::{Outlet, Source, host_takes, to_usize},
     queue::Pushed,
 };
-use crate::{Room, member::mark_closed};
+use crate::{Room, member::close};
 use do_core::{CloseCode, Error, ObjectState, ReadyState, Socket, SocketOf};
 use serde::{Deserialize, de::IgnoredAny};
 use std::{
@@ -152,10 +152,7 @@ impl<S: ObjectState> Flow<S> {
     fn disconnect(&self, socket: &SocketOf<S>) {
         tracing::debug!("a peer reads too slowly: its socket is closed with 1013");
         add(&self.disconnected, 1);
-        mark_closed(socket);
-        if let Err(error) = socket.close(CloseCode::TRY_AGAIN_LATER) {
-            tracing::debug!(%error, "a slow socket could not be closed");
-        }
+        close(socket, CloseCode::TRY_AGAIN_LATER.get(), "");
     }
 
     /// Where clients acknowledge, outlets stay as long as their sockets: those of gone ones must not pile up.

@@ -41,7 +41,11 @@ impl<Q: SqlStorage> Tables<Q> {
     }
 
     fn are_missing(&self, error: &Error) -> bool {
-        let text = error.to_string();
-        text.strip_prefix("no such table: ").is_some_and(|name| name.starts_with(self.prefix))
+        is_missing(error, self.prefix)
     }
+}
+
+/// Whether it says that there is no table whose name begins so.
+pub(crate) fn is_missing(error: &Error, prefix: &str) -> bool {
+    error.to_string().strip_prefix("no such table: ").is_some_and(|name| name.starts_with(prefix))
 }
