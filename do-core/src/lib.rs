@@ -63,7 +63,10 @@ mod alarm;
     all(feature = "workers", target_arch = "wasm32")
 ))]
 mod answered;
+#[doc(hidden)]
+pub mod base36;
 mod body;
+mod connections;
 #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
 mod engine;
 mod env;
@@ -77,14 +80,17 @@ mod first_event;
 #[cfg(all(feature = "testing", feature = "tokio", not(target_arch = "wasm32")))]
 #[doc(hidden)]
 pub mod fuzz;
+mod hold;
 mod id;
 #[cfg(all(feature = "testing", not(target_arch = "wasm32")))]
 pub mod kit;
 pub mod limits;
 mod name;
 mod object;
+mod position;
 pub mod prelude;
 pub mod reply;
+mod report;
 mod request;
 pub mod schedule;
 mod socket;
@@ -103,11 +109,15 @@ pub mod workers;
 
 pub use alarm::{AlarmInfo, AlarmScheduler};
 pub use body::{Body, BodySender, TrySend};
+pub use connections::{Origins, Refusal};
 pub use env::{Env, Secret};
 pub use error::{Error, ErrorKind, Failure};
+pub use hold::hold_output;
 pub use id::ObjectId;
 pub use name::{ObjectName, Tag};
 pub use object::DurableObject;
+pub use position::Position;
+pub use report::{BroadcastReport, Delivered};
 pub use request::RequestExt;
 pub use schedule::{Alarm, Job, Plan, Schedule, Slot};
 #[doc(hidden)]

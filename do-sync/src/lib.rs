@@ -218,7 +218,6 @@
 //! `client`: the module `client`, for native programs. It does nothing on wasm32. Without it the crate has neither
 //! tokio nor a WebSocket library in its tree.
 
-mod base36;
 mod broadcast;
 #[cfg(all(feature = "client", not(target_arch = "wasm32")))]
 pub mod client;
@@ -231,12 +230,9 @@ mod lease;
 mod log;
 mod member;
 mod once;
-mod origin;
 mod outbound;
 mod publish;
-mod refusal;
 mod remote;
-mod report;
 mod room;
 mod semaphore;
 mod settings;
@@ -246,18 +242,16 @@ mod wire;
 pub use broadcast::Broadcast;
 pub use client_js::{CLIENT_JS, client_js};
 pub use counter::{CompareAndSet, Counter};
+pub use do_core::{BroadcastReport, Origins, Position, Refusal};
 pub use enter::Entering;
 pub use inbound::{Inbound, InboundStats, OnExcess, OnMalformed, Received, Rejected};
 pub use lease::{Acquired, Expired, Grant, Held, Holder, Lease, Release, TTL_MAX, Token};
-pub use log::{Excerpt, Gap, History, HistoryStats, Position, Recorded, What};
+pub use log::{Excerpt, Gap, History, HistoryStats, Recorded, What};
 pub use member::{Member, Members, OnDuplicate, Present};
 pub use once::{NAME_BYTES, Once, RequestKey};
-pub use origin::Origins;
 pub use outbound::{OnFull, Outbound, OutboundStats};
 pub use publish::{Publication, Published};
-pub use refusal::Refusal;
 pub use remote::{CounterObject, CounterStub, LockObject, LockStub, Retries};
-pub use report::BroadcastReport;
 pub use room::Room;
 pub use semaphore::{GRANTS_MAX, Permits, Semaphore, Usage};
 pub use wire::Event;

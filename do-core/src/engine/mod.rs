@@ -38,5 +38,5 @@ pub(crate) use {
     sleep::Sleep,
     sockets::SocketCell,
     timers::Timers,
-    turn::{UnderWay, current, hold_body, is_cutting_off},
+    turn::{UnderWay, current, hold_body, hold_output, is_cutting_off},
 };

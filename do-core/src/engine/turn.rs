@@ -41,6 +41,13 @@ pub(crate) fn hold_body(held: impl FnOnce() -> Held) -> bool {
     true
 }
 
+/// Whether an output that is made now must wait for the turn's commit; if so, `leave` is called when it may leave.
+pub(crate) fn hold_output(leave: impl FnOnce() + 'static) -> bool {
+    let Some(core) = current().filter(|core| core.must_hold()) else { return false };
+    core.push(Output::Call(Box::new(leave)));
+    true
+}
+
 /// Runs application code as a turn of `core`. A panic is an error with its text.
 pub(super) fn run_in_turn<T>(core: &Rc<Core>, turn: Within, code: impl FnOnce() -> T) -> Result<T, Error> {
     core.begin_turn(turn);

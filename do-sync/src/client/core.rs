@@ -415,8 +415,8 @@ impl Core {
         let gap = self.position.and_then(|after| match &hello.gap {
             Some(gap) => Some(Gap { after, lost: gap.lost }),
             // It should have said so.
-            None if after.epoch != at.epoch => Some(Gap { after, lost: None }),
-            None if at.seq > after.seq => Some(Gap { after, lost: Some(at.seq - after.seq) }),
+            None if after.epoch() != at.epoch() => Some(Gap { after, lost: None }),
+            None if at.seq() > after.seq() => Some(Gap { after, lost: Some(at.seq() - after.seq()) }),
             None => None,
         });
         let resumed = self.position.filter(|_| gap.is_none());
@@ -432,8 +432,8 @@ impl Core {
             ping: hello.ping,
             credit: hello.credit,
             unacknowledged: 0,
-            epoch: at.epoch,
-            last: at.seq,
+            epoch: at.epoch(),
+            last: at.seq(),
             known: resumed.map_or(0, Position::seq),
             continues: gap.is_none(),
             is_part: hello.more,
@@ -465,7 +465,7 @@ impl Core {
         if seq <= session.known {
             return; // again, because the room went further back than it was asked to
         }
-        let position = Position { epoch: session.epoch, seq };
+        let position = Position::new(session.epoch, seq);
         self.position = Some(position);
         self.progress |= session.continues;
         self.emit(match what {

@@ -142,8 +142,8 @@ impl<S: ObjectState> Room<S> {
 impl<S: ObjectState> Log<'_, S> {
     fn excerpt(&self, after: Option<Position>, limit: u64) -> Result<Excerpt, Error> {
         let newest = self.position()?;
-        let latest = Position { seq: newest.seq.saturating_sub(limit), ..newest };
-        let asked = after.filter(|after| after.epoch == newest.epoch && after.seq <= newest.seq);
+        let latest = Position::new(newest.epoch(), newest.seq().saturating_sub(limit));
+        let asked = after.filter(|after| after.epoch() == newest.epoch() && after.seq() <= newest.seq());
         let plan = self.plan(Asked::After(Some(asked.unwrap_or(latest))), false)?;
         let gap = match (after, asked) {
             (None, _) => None,
@@ -155,7 +155,7 @@ impl<S: ObjectState> Log<'_, S> {
             let Some(frame) = frame else { return ControlFlow::Continue(()) };
             match What::of(&frame) {
                 Ok(what) => {
-                    let position = Position { epoch: newest.epoch, seq: facts.seq };
+                    let position = Position::new(newest.epoch(), facts.seq);
                     entries.push(Recorded { position, at: facts.at, what });
                     ControlFlow::Continue(())
                 }

@@ -82,7 +82,7 @@ impl<S: ObjectState> Log<'_, S> {
             return Err(Error::new(ErrorKind::Limit, message));
         }
         let newest = self.store().append(&before, at, &frame)?;
-        let position = Position { epoch: newest.epoch, seq: newest.seq };
+        let position = Position::new(newest.epoch, newest.seq);
         self.memory().given.set(Some(position));
         if before.is_blank() {
             self.memory().armed.set(false);
@@ -126,7 +126,7 @@ impl<S: ObjectState> Log<'_, S> {
     /// # Errors
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub(crate) fn position(&self) -> Result<Position, Error> {
-        self.newest().map(|newest| Position { epoch: newest.epoch, seq: newest.seq })
+        self.newest().map(|newest| Position::new(newest.epoch, newest.seq))
     }
 
     /// The newest row, of a log that begins with the first call. Ends the epoch when entries are gone that were given
@@ -136,13 +136,13 @@ impl<S: ObjectState> Log<'_, S> {
         let given = self.memory().given.get();
         let (newest, is_lost) = match (store.newest()?, given) {
             (None, given) => (store.begin(self.new_epoch(), self.room.state().now())?, given.is_some()),
-            (Some(newest), Some(given)) if newest.epoch != given.epoch || newest.seq < given.seq => {
+            (Some(newest), Some(given)) if newest.epoch != given.epoch() || newest.seq < given.seq() => {
                 (store.set_epoch(&newest, self.new_epoch())?, true)
             }
             (Some(newest), _) => (newest, false),
         };
         if is_lost {
-            self.memory().given.set(Some(Position { epoch: newest.epoch, seq: newest.seq }));
+            self.memory().given.set(Some(Position::new(newest.epoch, newest.seq)));
             self.memory().armed.set(false);
             self.resync();
         }

@@ -5,15 +5,14 @@ mod entry;
 mod excerpt;
 #[allow(clippy::module_inception)] // the type's own file
 mod log;
-mod position;
 mod replay;
 mod settings;
 mod store;
 
+pub(crate) use do_core::Position;
 pub(crate) use entry::{Entry, Logged};
 pub use excerpt::{Excerpt, Recorded, What};
 pub(crate) use log::{Log, Memory};
-pub use position::Position;
 pub use replay::Gap;
 pub(crate) use replay::{Asked, Plan};
 pub use settings::History;

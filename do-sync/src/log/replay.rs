@@ -38,7 +38,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(crate) fn at(&self) -> Position {
-        Position { epoch: self.newest.epoch, seq: self.at }
+        Position::new(self.newest.epoch, self.at)
     }
 
     /// Shows nothing of what there is: somebody is told all of it otherwise.
@@ -51,7 +51,7 @@ impl Plan {
 
     /// Whether nothing was logged since.
     pub(crate) fn is_of(&self, newest: Position) -> bool {
-        self.newest.epoch == newest.epoch && self.newest.seq == newest.seq
+        self.newest.epoch == newest.epoch() && self.newest.seq == newest.seq()
     }
 }
 
@@ -68,7 +68,7 @@ impl<S: ObjectState> Log<'_, S> {
         let (newest, store) = (self.newest()?, self.store());
         let latest = newest.seq.saturating_sub(self.settings().replay);
         let (from, is_exact) = match asked {
-            Asked::After(Some(p)) if p.epoch == newest.epoch && p.seq <= newest.seq => (p.seq, true),
+            Asked::After(Some(p)) if p.epoch() == newest.epoch && p.seq() <= newest.seq => (p.seq(), true),
             _ => (latest, false),
         };
         let mut plan = Plan {

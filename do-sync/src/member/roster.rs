@@ -10,16 +10,14 @@ use super::{
     store::{Row, Store},
 };
 use crate::{
-    Room,
-    base36::Base36,
-    codes,
+    Room, codes,
     log::{Entry, Logged},
     outbound::{Kind, Outgoing},
     room::SEPARATOR,
 };
 use do_core::{
     Accept, AlarmScheduler, CloseCode, Error, ErrorKind, Message, ObjectState, Socket, SocketOf, Tag,
-    Timestamp, limits,
+    Timestamp, base36::Base36, limits,
 };
 use serde_json::value::RawValue;
 use std::{collections::BTreeMap, fmt, time::Duration};

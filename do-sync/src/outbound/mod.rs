@@ -13,7 +13,7 @@ pub use settings::{OnFull, Outbound};
 pub use stats::OutboundStats;
 
 use crate::{BroadcastReport, Room};
-use do_core::{Message, ObjectState, SocketOf};
+use do_core::{Delivered, Message, ObjectState, SocketOf};
 
 /// A message for one socket.
 #[derive(Debug, Clone, Copy)]
@@ -33,19 +33,6 @@ pub(crate) enum Kind {
     Replay,
     /// By the room's policy.
     Plain,
-}
-
-/// What became of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Delivered {
-    /// The host has it, or it waits.
-    Queued,
-    /// It waits in place of an earlier one with the same key.
-    Coalesced,
-    /// Left out by the policy, or the socket is closed.
-    Dropped,
-    /// The socket was closed because it is too slow.
-    Disconnected,
 }
 
 impl<S: ObjectState> Room<S> {

@@ -129,7 +129,7 @@ fn a_gap_is_told_also_when_the_room_does_not_say_so() {
         assert_eq!(rules.connect(second)[1], told);
         let at: Position = second.split('"').nth(7).unwrap().parse().unwrap();
         let next = rules.receive(&message(at.seq() + 1));
-        assert_eq!(next, [format!("{} {1}", Position { seq: at.seq + 1, ..at }, at.seq + 1)]);
+        assert_eq!(next, [format!("{} {1}", Position::new(at.epoch(), at.seq() + 1), at.seq() + 1)]);
     }
 }
 
@@ -394,7 +394,7 @@ fn a_room_that_sends_it_away_for_ever_is_not_asked_without_a_pause() {
                 rules.connect(&text);
                 if brings {
                     let at: Position = text.split('"').nth(7).unwrap().parse().unwrap();
-                    rules.receive(&message(at.seq + 1));
+                    rules.receive(&message(at.seq() + 1));
                 }
                 rules.closed(4_000);
                 at_once += u32::from(rules.core.deadline() == Some(rules.now));
@@ -519,7 +519,7 @@ proptest! {
                     }
                     Command::Emit(Event::Message { position, .. }) => {
                         let before = at.unwrap();
-                        prop_assert_eq!((position.epoch, position.seq), (before.epoch, before.seq + 1));
+                        prop_assert_eq!((position.epoch(), position.seq()), (before.epoch(), before.seq() + 1));
                         at = Some(position);
                     }
                     Command::Emit(Event::Disconnected { unconfirmed, .. }) | Command::Stop { unconfirmed, .. } => {

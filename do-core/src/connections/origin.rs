@@ -1,5 +1,5 @@
-use crate::Refusal;
-use do_core::{Error, ErrorKind};
+use super::Refusal;
+use crate::{Error, ErrorKind};
 use http::{HeaderMap, Request, Uri, header, uri::Authority};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 /// `Origin`, and `Host`, the name by which the browser found the server.
 ///
 /// ```
-/// use do_sync::{Origins, Refusal};
+/// use do_core::{Origins, Refusal};
 ///
 /// let origins = Origins::same_host().allow("https://app.example.com")?.allow("https://*.preview.example.com")?;
 /// let from = |origin: &str| {

@@ -1,8 +1,10 @@
+//! For patterns.
+
 use std::{fmt, iter};
 
 /// A number as short text, of digits and lower case letters.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Base36(pub(crate) u64);
+pub struct Base36(pub u64);
 
 impl fmt::Display for Base36 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,17 +1,29 @@
 use crate::base36::Base36;
-use do_core::{Error, ErrorKind};
+use crate::{Error, ErrorKind};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{borrow::Cow, fmt, str::FromStr};
 
-/// A place in a room's sequence: the number of a message, and the epoch in which it was given. Written `epoch-seq`, in
-/// ASCII.
+/// A place in a sequence of messages, such as a room's or a feed's: the number of a message, and the epoch in which it was
+/// given. Written `epoch-seq`, in short ASCII.
+///
+/// Two of different epochs cannot be compared: the sequence began anew between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Position {
-    pub(crate) epoch: u64,
-    pub(crate) seq: u64,
+    epoch: u64,
+    seq: u64,
 }
 
 impl Position {
+    /// For patterns.
+    pub const fn new(epoch: u64, seq: u64) -> Self {
+        Self { epoch, seq }
+    }
+
+    /// What it is a number of: drawn at random when a sequence begins.
+    pub const fn epoch(self) -> u64 {
+        self.epoch
+    }
+
     /// The number; 0 before the first message.
     pub const fn seq(self) -> u64 {
         self.seq

@@ -1,18 +1,18 @@
-use do_core::{Response, Upgrade, reply};
+use crate::{Response, Upgrade, reply};
 use http::{
     HeaderValue, StatusCode,
     header::{RETRY_AFTER, SEC_WEBSOCKET_VERSION, UPGRADE, WWW_AUTHENTICATE},
 };
 use std::time::Duration;
 
-/// Why a request cannot join a room: it is no WebSocket handshake, or a wrong one, or one that is not welcome.
+/// Why a client is not connected: its request is no WebSocket handshake, or a wrong one, or one that is not welcome.
 ///
 /// What the client is told is the application's business, so this carries the status and the headers, not the
 /// body.
 ///
 /// ```
 /// use do_core::{Body, reply};
-/// use do_sync::Refusal;
+/// use do_core::Refusal;
 ///
 /// let plain = http::Request::new(Body::empty());
 /// let refusal = Refusal::of(&plain).unwrap();
@@ -22,9 +22,9 @@ use std::time::Duration;
 /// ```
 ///
 /// # Before the handshake
-/// Whoever is refused must be refused before [`Room::join`](crate::Room::join): a browser cannot read the response to
+/// Whoever is refused must be refused before [`SocketRegistry::accept`](crate::SocketRegistry::accept): a browser cannot read the response to
 /// a handshake, but it costs no socket, and other clients see the status. Check in this order, the cheap and the public
-/// first: the handshake and the room's cap, where the page comes from, who it is, whether they may.
+/// first: the handshake and the cap, where the page comes from, who it is, whether they may.
 ///
 /// A browser's WebSocket sends cookies and the page's `Origin`, but no headers of one's own. So the credential is one of:
 ///
@@ -39,9 +39,9 @@ use std::time::Duration;
 ///
 /// ```
 /// use do_core::{kit::Kit, offers_protocol, prelude::*};
-/// use do_sync::{Origins, Refusal, Room};
+/// use do_core::{Origins, Refusal};
 ///
-/// struct Chat<S: ObjectState> { room: Room<S>, origins: Origins }
+/// struct Chat<S: ObjectState> { state: S, origins: Origins }
 ///
 /// /// Stands for a look-up in a table of sessions or the check of a signature.
 /// fn user_of(token: &str) -> Option<&'static str> {
@@ -61,7 +61,7 @@ use std::time::Duration;
 ///
 /// impl<S: ObjectState> Chat<S> {
 ///     fn admitted(&self, request: &Request) -> Result<&'static str, Refusal> {
-///         self.room.refusal(request).map_or(Ok(()), Err)?; // 426, 400, 503
+///         Refusal::of(request).map_or(Ok(()), Err)?; // 426, 400
 ///         self.origins.check(request)?; // 403
 ///         credential(request).as_deref().and_then(user_of).ok_or(Refusal::Unauthorized) // 401
 ///     }
@@ -69,7 +69,7 @@ use std::time::Duration;
 ///
 /// impl<S: ObjectState> DurableObject<S> for Chat<S> {
 ///     fn new(state: S) -> Result<Self> {
-///         Ok(Self { room: Room::new(&state).max_sockets(1_000), origins: Origins::same_host() })
+///         Ok(Self { state, origins: Origins::same_host() })
 ///     }
 ///     async fn fetch(&self, request: Request) -> Result<Response> {
 ///         let user = match self.admitted(&request) {
@@ -80,7 +80,7 @@ use std::time::Duration;
 ///         if offers_protocol(&request, "chat") {
 ///             accept = accept.protocol("chat"); // never the one with the token
 ///         }
-///         Ok(self.room.join(&request, accept)?.0)
+///         Ok(self.state.sockets().accept(&request, accept)?.0)
 ///     }
 /// }
 ///
@@ -148,14 +148,13 @@ const RETRY: Duration = Duration::from_secs(5);
 
 impl Refusal {
     /// Looks at method, version and headers; `None` when the handshake is right.
-    /// [`Room::refusal`](crate::Room::refusal) looks at the room as well.
+    /// A room of `do-sync` has a question of its own, which looks at the room as well.
     pub fn of<B>(request: &http::Request<B>) -> Option<Self> {
         match Upgrade::of(request) {
             Upgrade::WebSocket => None,
             Upgrade::None => Some(Self::NotAnUpgrade),
             Upgrade::Version => Some(Self::Version),
             Upgrade::Broken(reason) => Some(Self::Broken(reason)),
-            _ => Some(Self::Broken("the handshake is of a kind unknown here")),
         }
     }
 

@@ -1,0 +1,1 @@
+//! Server-sent events with one bounded writer per connection.
