@@ -13,7 +13,6 @@ const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 /// An event as a client's listener gets it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub struct Decoded {
     /// Its name; `message` when it was sent without one.
     pub event: String,
@@ -139,7 +138,8 @@ impl Decoder {
     /// and after such an error of [`next_item`](Self::next_item). The bytes are then not taken.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.check()?;
-        if self.input.len() > self.limit {
+        // Half a BOM waits whatever the limit is.
+        if self.input.len() > self.limit.max(BOM.len()) {
             let len = self.input.len();
             let why =
                 format!("{len} bytes of the event stream wait to be decoded, the limit is {}", self.limit);
