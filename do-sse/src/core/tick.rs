@@ -4,14 +4,12 @@ use super::core::{Core, Inner};
 use crate::{
     Settings,
     connection::{Entry, Kind},
+    event::BEAT,
     stats::Cause,
 };
 use bytes::Bytes;
 use do_core::{Delivered, Timestamp};
 use std::time::Duration;
-
-/// A comment, which no listener of a page hears (W8).
-const BEAT: Bytes = Bytes::from_static(b":\n\n");
 
 impl Core {
     /// Does what is due. When it is to be called again; `None` when nobody is there.
@@ -27,7 +25,7 @@ impl Core {
             } else if let Some(cause) = entry.connection.end_if_stalled(now, self.settings.stall) {
                 ended.push((serial, cause));
             } else if entry.quiet_since + self.settings.heartbeat <= soon {
-                let beat = Entry { bytes: BEAT, kind: Kind::Beat, key: None, ticket: 0 };
+                let beat = Entry { bytes: Bytes::from_static(BEAT), kind: Kind::Beat, key: None, ticket: 0 };
                 let pushed = entry.connection.push(beat, now, &self.limits);
                 entry.quiet_since = now;
                 if pushed.delivered == Delivered::Queued {
