@@ -191,6 +191,18 @@ impl<S: ObjectState> Inner<S> {
         Ok(())
     }
 
+    /// The alarm was lost: deleted with everything else, or given up after it had failed too often.
+    fn arm_later(&self, now: Timestamp) {
+        let at = now + Duration::from_millis(1);
+        self.armed.set(Some(at));
+        let alarm = self.alarm.clone();
+        self.state.wait_until(async move {
+            if let Err(error) = alarm.set_earlier(at).await {
+                tracing::warn!(%error, "the alarm of a feed's heartbeats cannot be set; it is tried again later");
+            }
+        });
+    }
+
     /// Waits for those who go, so that others are told at once.
     fn watch(this: &Rc<Self>) {
         if this.core.count() == 0 || this.is_watching.replace(true) {
@@ -228,8 +240,13 @@ impl<S: ObjectState> Sender for Inner<S> {
 
     fn sent(&self) {
         let gone = self.core.take_removed();
-        if !gone.is_empty() && self.core.count() == 0 {
+        let is_empty = self.core.count() == 0;
+        if is_empty && !gone.is_empty() {
             self.core.nudge(); // nobody is left to wait for
+        }
+        let now = self.now();
+        if !is_empty && self.armed.get().is_some_and(|armed| armed + LATE < now) {
+            self.arm_later(now);
         }
     }
 }

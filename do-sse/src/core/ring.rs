@@ -94,6 +94,13 @@ impl Ring {
         self.events.front().map(|oldest| oldest.at + age)
     }
 
+    /// The number before the latest that a newcomer is shown.
+    fn before_latest(&self, topics: &[Arc<str>]) -> u64 {
+        let most = usize::try_from(self.history.replay).unwrap_or(usize::MAX);
+        let latest = self.events.iter().rev().filter(|event| concerns(&event.topics, topics)).take(most);
+        latest.last().map_or(self.newest, |first| first.seq - 1)
+    }
+
     /// What is behind a position, or the latest for who comes for the first time (`None`), or when the position is none
     /// (`Some(None)`).
     #[allow(clippy::option_option)] // said above
@@ -104,7 +111,7 @@ impl Ring {
         snapshot: Option<Position>,
     ) -> Replay {
         let first = self.events.front().map_or(self.newest + 1, |event| event.seq);
-        let latest = (self.newest + 1).saturating_sub(self.history.replay).max(first) - 1;
+        let latest = self.before_latest(topics);
         let known = after.flatten().filter(|p| p.epoch() == self.epoch && p.seq() <= self.newest);
         // Behind a snapshot is what was published since.
         let shown = snapshot.filter(|p| p.epoch() == self.epoch).map(|p| p.seq().max(first - 1));
