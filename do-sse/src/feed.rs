@@ -1,5 +1,6 @@
 use crate::{
-    Broadcast, Event, Info, Opening, Publication, Published, Settings, Stats, core::Core, send::Sender,
+    Broadcast, Event, Info, Opening, Publication, Published, Settings, Stats, core::Core, opening::Owner,
+    send::Sender,
 };
 use do_core::{
     Alarm, AlarmScheduler, Body, BroadcastReport, Error, ObjectState, Position, Request, Response, Timestamp,
@@ -248,6 +249,12 @@ impl<S: ObjectState> Sender for Inner<S> {
         if !is_empty && self.armed.get().is_some_and(|armed| armed + LATE < now) {
             self.arm_later(now);
         }
+    }
+}
+
+impl<S: ObjectState> Owner for Feed<S> {
+    fn core(&self) -> &Core {
+        &self.0.core
     }
 }
 
