@@ -109,7 +109,7 @@ pub mod workers;
 
 pub use alarm::{AlarmInfo, AlarmScheduler};
 pub use body::{Body, BodySender, TrySend};
-pub use connections::{Origins, Refusal};
+pub use connections::{Admission, Connection, Connections, Origins, Peer, Refusal, StreamTicket};
 pub use env::{Env, Secret};
 pub use error::{Error, ErrorKind, Failure};
 pub use hold::hold_output;

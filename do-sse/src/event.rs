@@ -10,7 +10,6 @@ use serde::Serialize;
 use std::{io::Write, time::Duration};
 
 /// A comment of no words: what a quiet connection is kept alive with. No listener of a client sees it.
-#[cfg_attr(not(test), expect(dead_code, reason = "the core's"))]
 pub(crate) const BEAT: &[u8] = b":\n\n";
 
 /// The longest time that timers of JavaScript take, in milliseconds. Node's fire at once when they are given more, which
@@ -163,7 +162,6 @@ impl Event {
     }
 
     /// Whether it has an id of its own.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the core's"))]
     pub(crate) fn has_id(&self) -> bool {
         self.id.is_some()
     }

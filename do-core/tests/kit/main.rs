@@ -5,6 +5,7 @@
 mod alarms;
 mod clients;
 mod common;
+mod connections;
 mod faults;
 mod first_event;
 mod interleavings;
