@@ -8,6 +8,7 @@ mod common;
 mod faults;
 mod first_event;
 mod interleavings;
+mod journal;
 mod misuse;
 mod objects;
 mod order;
