@@ -49,8 +49,8 @@ impl Memory {
         Some(stream)
     }
 
-    pub(super) fn key_of(&self, serial: u64) -> Option<Option<Rc<str>>> {
-        self.streams.get(&serial).map(|stream| stream.key.clone())
+    pub(super) fn stream(&self, serial: u64) -> Option<&Stream> {
+        self.streams.get(&serial)
     }
 
     pub(super) fn streams(&self) -> usize {
@@ -100,7 +100,7 @@ mod tests {
         let third = memory.add("tab", None);
         assert!(first < second && second < third);
         assert_eq!((memory.streams(), memory.streams_of("ann")), (2, 1));
-        assert_eq!(memory.key_of(third), Some(None));
+        assert!(memory.stream(first).is_none() && memory.stream(third).is_some());
         assert!(memory.take(second).is_some());
         assert_eq!((memory.keys().count(), memory.streams()), (0, 1));
     }

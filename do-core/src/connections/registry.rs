@@ -119,12 +119,14 @@ const RETRY: Duration = Duration::from_secs(5);
 /// ```
 pub struct Connections<S: ObjectState>(pub(super) Rc<Inner<S>>);
 
+type WasClosed<S> = fn(&SocketOf<S>) -> bool;
+
 pub(super) struct Inner<S: ObjectState> {
     pub(super) state: S,
     pub(super) settings: Settings<S>,
     memory: RefCell<Memory>,
     /// What [`Connections::disregard`] said.
-    was_closed: Cell<Option<fn(&SocketOf<S>) -> bool>>,
+    was_closed: Cell<Option<WasClosed<S>>>,
     /// The numbers of sockets that the host takes for open and that were closed in an earlier instance.
     revenants: OnceCell<Vec<u64>>,
 }
@@ -193,12 +195,12 @@ impl<S: ObjectState> Connections<S> {
     ) -> Result<(), Refusal> {
         let mut leaving = sockets.to_vec();
         self.retain_open(&mut leaving);
-        let streams: Vec<_> =
-            streams.iter().filter_map(|ticket| self.0.memory.borrow().key_of(ticket.serial)).collect();
+        let memory = self.0.memory.borrow();
+        let streams: Vec<_> = streams.iter().filter_map(|ticket| memory.stream(ticket.serial)).collect();
         self.check_max(leaving.len() + streams.len())?;
         let Some(key) = admission.key() else { return Ok(()) };
         let of_key = leaving.iter().filter(|socket| self.key_of(socket).as_deref() == Some(key)).count()
-            + streams.iter().filter(|of| of.as_deref() == Some(key)).count();
+            + streams.iter().filter(|stream| stream.key.as_deref() == Some(key)).count();
         self.check_max_of(admission, of_key)
     }
 
@@ -316,8 +318,7 @@ impl<S: ObjectState> Connections<S> {
 
     /// The stream is gone, whatever the cause. To be called in a turn of the object.
     pub fn stream_left(&self, ticket: StreamTicket) {
-        let StreamTicket { serial } = ticket;
-        let stream = self.0.memory.borrow_mut().take(serial);
+        let stream = self.0.memory.borrow_mut().take(ticket.into_serial());
         if let Some(stream) = stream {
             let key = stream.key.as_deref().unwrap_or_default();
             self.tell(self.0.settings.on_leave.as_deref(), key, Peer::Stream(&stream.id), 0);
@@ -351,7 +352,7 @@ impl<S: ObjectState> Connections<S> {
     /// For patterns that mark the sockets that they close: so that they are not counted where a host takes them for open
     /// again. On Workers a socket whose peer does not answer the close is open for whoever asks after the second hibernation.
     #[doc(hidden)]
-    pub fn disregard(&self, was_closed: fn(&SocketOf<S>) -> bool) {
+    pub fn disregard(&self, was_closed: WasClosed<S>) {
         self.0.was_closed.set(Some(was_closed));
     }
 

@@ -6,3 +6,10 @@ pub struct StreamTicket {
     /// Never given twice by one registry.
     pub(super) serial: u64,
 }
+
+impl StreamTicket {
+    /// Whoever asks has used it up.
+    pub(super) fn into_serial(self) -> u64 {
+        self.serial
+    }
+}

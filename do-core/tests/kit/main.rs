@@ -9,6 +9,7 @@ mod connections;
 mod faults;
 mod first_event;
 mod interleavings;
+mod journal;
 mod misuse;
 mod objects;
 mod order;
