@@ -4,6 +4,7 @@ use crate::{
 };
 use do_core::{
     Alarm, AlarmScheduler, Body, BroadcastReport, Error, ObjectState, Position, Request, Response, Timestamp,
+    limits,
 };
 use std::{
     cell::Cell,
@@ -184,6 +185,9 @@ impl<S: ObjectState> Inner<S> {
         let now = self.state.now();
         if self.armed.get().is_some_and(|armed| armed <= at && armed + LATE > now) {
             return Ok(());
+        }
+        if at.as_millis() > limits::ALARM_MAX_MS {
+            return Ok(()); // as good as never
         }
         // Not for now or earlier, which may be late (rule E4b). Only earlier: others may share it.
         let at = at.max(now + Duration::from_millis(1));

@@ -1,7 +1,7 @@
 //! Sending, the same for feeds and hubs.
 
 use crate::{
-    Event, Info,
+    Event, Info, Settings,
     connection::Kind,
     core::{Core, Outgoing, Recorded, Target},
 };
@@ -19,6 +19,7 @@ pub(crate) trait Sender {
         let core = self.core();
         let position = core.next_position().ok_or_else(without_history)?;
         let bytes = event.encode(Some(position));
+        check_length(&bytes, &core.settings)?;
         core.record(Recorded {
             seq: position.seq(),
             at: self.now(),
@@ -37,6 +38,16 @@ pub(crate) fn without_history() -> Error {
         ErrorKind::Invalid,
         "this feed has no history: broadcast, or give it one by `Settings::history`",
     )
+}
+
+/// An event that the history cannot hold could never be resumed from.
+pub(crate) fn check_length(bytes: &[u8], settings: &Settings) -> Result<(), Error> {
+    let most = settings.history.as_ref().map_or(u64::MAX, |history| history.max_bytes);
+    if bytes.len() as u64 <= most {
+        return Ok(());
+    }
+    let message = format!("the event is {} bytes long, and the history holds {most}", bytes.len());
+    Err(Error::new(ErrorKind::Limit, message))
 }
 
 /// An event on its way to some connections. Made by `broadcast`; nothing is sent before [`send`](Self::send).
@@ -65,7 +76,7 @@ impl<'a> Broadcast<'a> {
         self
     }
 
-    /// Only to those of whom this is true. It must not use the feed.
+    /// Only to those of whom this is true.
     pub fn filter(mut self, filter: impl FnMut(&Info) -> bool + 'a) -> Self {
         self.target.filter = Some(Box::new(filter));
         self
@@ -120,7 +131,8 @@ impl<'a> Publication<'a> {
     /// Numbers it, keeps it, and sends it with its position as id.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when the feed has no history, or the event an id of its own. Nothing has happened then.
+    /// [`ErrorKind::Invalid`] when the feed has no history, or the event an id of its own; [`ErrorKind::Limit`] when it is
+    /// longer than all that the history holds. Nothing has happened then.
     pub fn send(self) -> Result<Published, Error> {
         if self.event.has_id() {
             let message = "a published event gets its position as id, and cannot have another one";

@@ -177,15 +177,13 @@ impl Core {
 
     /// Whether they have to be told the state of things.
     pub(crate) fn is_news_to(&self, asked: &Asked, backlog: Option<&Backlog>, now: Timestamp) -> bool {
-        let Asked::After(_) = asked else { return true };
-        match backlog {
-            Some(backlog) => backlog.gap.is_some(),
-            None => {
-                let inner = &mut *self.inner();
-                let Some(ring) = &mut inner.ring else { return true };
+        match (asked, backlog) {
+            (Asked::Fresh, _) => true,
+            (Asked::After(_), Some(backlog)) => backlog.gap.is_some(),
+            (Asked::After(_), None) => self.inner().ring.as_mut().is_none_or(|ring| {
                 ring.expire(now);
-                ring.replay(after(asked), &[], None).gap.is_some()
-            }
+                !ring.can_resume(after(asked))
+            }),
         }
     }
 

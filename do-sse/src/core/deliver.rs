@@ -1,6 +1,6 @@
 //! Who is sent what.
 
-use super::{Core, Info};
+use super::{Core, Info, registry::Registry};
 use crate::{
     connection::{Connection, Entry, Kind},
     stats::Cause,
@@ -29,20 +29,24 @@ pub(crate) struct Target<'a> {
 }
 
 impl Target<'_> {
-    fn has(&mut self, info: &Info) -> bool {
-        !self.except.contains(&&*info.id) && self.filter.as_mut().is_none_or(|filter| filter(info))
+    /// Those who are addressed, but for the filter; `None` for all.
+    fn listed(&self, registry: &Registry) -> Option<Vec<u64>> {
+        let except =
+            |serial: &u64| !registry.get(*serial).is_some_and(|e| self.except.contains(&&*e.info.id));
+        match (self.only, &self.topics[..]) {
+            (Some(id), _) => Some(registry.with_id(id).into_iter().filter(except).collect()),
+            (None, []) if self.except.is_empty() && self.filter.is_none() => None,
+            (None, []) => Some(registry.iter().map(|(serial, _)| serial).filter(except).collect()),
+            (None, topics) => Some(registry.listening(topics).into_iter().filter(except).collect()),
+        }
     }
 }
 
 impl Core {
     /// Puts an event into the queues of those who are addressed. Never waits; each connection's reader takes it when it
     /// comes to it.
-    pub(crate) fn deliver(
-        &self,
-        outgoing: &Outgoing,
-        mut target: Target<'_>,
-        now: Timestamp,
-    ) -> BroadcastReport {
+    pub(crate) fn deliver(&self, outgoing: &Outgoing, target: Target<'_>, now: Timestamp) -> BroadcastReport {
+        let chosen = self.choose(target);
         let mut inner = self.inner();
         let inner = &mut *inner;
         let (ticket, held) = self.ticket(&mut inner.issued);
@@ -73,22 +77,13 @@ impl Core {
                 }
             }
         };
-        if target.topics.is_empty() && target.only.is_none() {
-            for (serial, entry) in inner.registry.iter_mut() {
-                if target.has(&entry.info) {
-                    send(serial, entry);
-                }
-            }
-        } else {
-            let serials: Vec<u64> = match target.only {
-                Some(id) => inner.registry.with_id(id),
-                None => inner.registry.listening(&target.topics).into_iter().collect(),
-            };
-            for serial in serials {
-                if let Some(entry) = inner.registry.get_mut(serial)
-                    && target.has(&entry.info)
-                {
-                    send(serial, entry);
+        match chosen {
+            None => inner.registry.iter_mut().for_each(|(serial, entry)| send(serial, entry)),
+            Some(serials) => {
+                for serial in serials {
+                    if let Some(entry) = inner.registry.get_mut(serial) {
+                        send(serial, entry);
+                    }
                 }
             }
         }
@@ -96,6 +91,20 @@ impl Core {
             inner.remove(serial, cause);
         }
         report
+    }
+
+    /// Those who are addressed; `None` for all. The application's filter is asked while nothing is locked: it may do
+    /// anything.
+    fn choose(&self, mut target: Target<'_>) -> Option<Vec<u64>> {
+        let inner = self.inner();
+        let listed = target.listed(&inner.registry);
+        let (Some(filter), Some(serials)) = (&mut target.filter, &listed) else { return listed };
+        let infos: Vec<(u64, Info)> = serials
+            .iter()
+            .filter_map(|serial| Some((*serial, inner.registry.get(*serial)?.info.clone())))
+            .collect();
+        drop(inner);
+        Some(infos.into_iter().filter(|(_, info)| filter(info)).map(|(serial, _)| serial).collect())
     }
 
     /// The number of an output that is made now, and where to put those to be woken when it may leave, if not at once.

@@ -101,6 +101,23 @@ impl Ring {
         latest.last().map_or(self.newest, |first| first.seq - 1)
     }
 
+    /// The number of the oldest event that is kept; the next one when none is.
+    fn first(&self) -> u64 {
+        self.events.front().map_or(self.newest + 1, |event| event.seq)
+    }
+
+    /// The position that is asked for, if it is one of this sequence.
+    #[allow(clippy::option_option)] // as below
+    fn known(&self, after: Option<Option<Position>>) -> Option<Position> {
+        after.flatten().filter(|p| p.epoch() == self.epoch && p.seq() <= self.newest)
+    }
+
+    /// Whether everything behind a position is kept.
+    #[allow(clippy::option_option)] // as below
+    pub(super) fn can_resume(&self, after: Option<Option<Position>>) -> bool {
+        self.known(after).is_some_and(|at| at.seq() + 1 >= self.first())
+    }
+
     /// What is behind a position, or the latest for who comes for the first time (`None`), or when the position is none
     /// (`Some(None)`).
     #[allow(clippy::option_option)] // said above
@@ -110,9 +127,8 @@ impl Ring {
         topics: &[Arc<str>],
         snapshot: Option<Position>,
     ) -> Replay {
-        let first = self.events.front().map_or(self.newest + 1, |event| event.seq);
+        let (first, known) = (self.first(), self.known(after));
         let latest = self.before_latest(topics);
-        let known = after.flatten().filter(|p| p.epoch() == self.epoch && p.seq() <= self.newest);
         // Behind a snapshot is what was published since.
         let shown = snapshot.filter(|p| p.epoch() == self.epoch).map(|p| p.seq().max(first - 1));
         let (from, gap) = match (after, known) {
