@@ -1,10 +1,10 @@
 //! Two rooms of one object that share a registry of connections with their sockets.
 
+use super::watch::heard;
 use do_core::{
     Admission, Connection, Connections,
     kit::{Client, Kit, for_seeds},
     prelude::*,
-    testing::Received,
     tokio::HostStub,
 };
 use do_sync::{History, Member, Members, OnDuplicate, Origins, Outbound, Refusal, Room};
@@ -332,13 +332,7 @@ fn whoever_comes_back_for_the_rest_has_not_come() {
         let path = format!("/follow?user=ann&after={}", hello["at"].as_str().unwrap());
         let part = come(&kit, &floor, &path).await;
         kit.settle().await;
-        let mut end = None;
-        while let Some(received) = part.try_receive() {
-            if let Received::Close { code, .. } = received {
-                end = Some(code);
-            }
-        }
-        assert_eq!(end, Some(4_000));
+        assert_eq!(heard(&part).end, Some(4_000));
         kit.advance(Duration::from_secs(30)).await;
         assert_eq!(said(&floor).await, ["+bob/0", "-bob/0"]);
         assert_eq!(ask::<Counts>(&floor, "/counts").await, counts(0, 0, &[]));
