@@ -1,11 +1,10 @@
 //! Sending, the same for feeds and hubs.
 
 use crate::{
-    Event, Info, Settings,
+    Event, Info,
     connection::Kind,
-    core::{Core, Outgoing, Recorded, Target},
+    core::{Core, Outgoing, Target},
 };
-use bytes::Bytes;
 use do_core::{BroadcastReport, Error, ErrorKind, Position, Timestamp};
 use std::{fmt, sync::Arc};
 
@@ -14,40 +13,14 @@ pub(crate) trait Sender {
     fn core(&self) -> &Core;
     fn now(&self) -> Timestamp;
 
-    /// Keeps an event and gives it its number.
-    fn keep(&self, event: &Event, topics: &[Arc<str>]) -> Result<(Position, Bytes), Error> {
-        let core = self.core();
-        let position = core.next_position().ok_or_else(without_history)?;
-        let bytes = event.encode(Some(position));
-        check_length(&bytes, &core.settings)?;
-        core.record(Recorded {
-            seq: position.seq(),
-            at: self.now(),
-            bytes: bytes.clone(),
-            topics: topics.into(),
-        });
-        Ok((position, bytes))
+    /// Numbers an event, keeps it and sends it.
+    fn publish(&self, event: &Event, topics: Vec<Arc<str>>) -> Result<Published, Error> {
+        let (position, report) = self.core().publish(event, topics, self.now())?;
+        Ok(Published { position, report })
     }
 
     /// Called when something was sent: some may have gone by it.
     fn sent(&self) {}
-}
-
-pub(crate) fn without_history() -> Error {
-    Error::new(
-        ErrorKind::Invalid,
-        "this feed has no history: broadcast, or give it one by `Settings::history`",
-    )
-}
-
-/// An event that the history cannot hold could never be resumed from.
-pub(crate) fn check_length(bytes: &[u8], settings: &Settings) -> Result<(), Error> {
-    let most = settings.history.as_ref().map_or(u64::MAX, |history| history.max_bytes);
-    if bytes.len() as u64 <= most {
-        return Ok(());
-    }
-    let message = format!("the event is {} bytes long, and the history holds {most}", bytes.len());
-    Err(Error::new(ErrorKind::Limit, message))
 }
 
 /// An event on its way to some connections. Made by `broadcast`; nothing is sent before [`send`](Self::send).
@@ -138,12 +111,9 @@ impl<'a> Publication<'a> {
             let message = "a published event gets its position as id, and cannot have another one";
             return Err(Error::new(ErrorKind::Invalid, message));
         }
-        let (position, bytes) = self.sender.keep(&self.event, &self.topics)?;
-        let outgoing = Outgoing { bytes, kind: Kind::Numbered, key: None };
-        let target = Target { topics: self.topics, ..Target::default() };
-        let report = self.sender.core().deliver(&outgoing, target, self.sender.now());
+        let published = self.sender.publish(&self.event, self.topics)?;
         self.sender.sent();
-        Ok(Published { position, report })
+        Ok(published)
     }
 }
 

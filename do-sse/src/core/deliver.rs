@@ -1,12 +1,13 @@
 //! Who is sent what.
 
-use super::{Core, Info, registry::Registry};
+use super::{Core, Info, Recorded, core::Inner, registry::Registry, ring::Ring};
 use crate::{
+    Event, Settings,
     connection::{Connection, Entry, Kind},
     stats::Cause,
 };
 use bytes::Bytes;
-use do_core::{BroadcastReport, Delivered, Timestamp, hold_output};
+use do_core::{BroadcastReport, Delivered, Error, ErrorKind, Position, Timestamp, hold_output};
 use std::{cell::RefCell, rc::Rc, sync::Arc};
 
 /// An event on its way.
@@ -47,8 +48,47 @@ impl Core {
     /// comes to it.
     pub(crate) fn deliver(&self, outgoing: &Outgoing, target: Target<'_>, now: Timestamp) -> BroadcastReport {
         let chosen = self.choose(target);
+        self.deliver_in(&mut self.inner(), outgoing, chosen, now)
+    }
+
+    /// Numbers an event, keeps it, and puts it into the queues of those who listen to any of the topics, or of everyone. All
+    /// of it at once: who comes meanwhile gets it from the history or from here, and numbers come in their order.
+    pub(crate) fn publish(
+        &self,
+        event: &Event,
+        topics: Vec<Arc<str>>,
+        now: Timestamp,
+    ) -> Result<(Position, BroadcastReport), Error> {
         let mut inner = self.inner();
-        let inner = &mut *inner;
+        let position = inner.ring.as_ref().map(Ring::next).ok_or_else(without_history)?;
+        let bytes = event.encode(Some(position));
+        check_length(&bytes, &self.settings)?;
+        let recorded = Recorded { seq: position.seq(), at: now, bytes, topics: topics.into() };
+        Ok((position, self.publish_in(&mut inner, recorded, now)))
+    }
+
+    /// [`publish`](Self::publish) of what was numbered and kept elsewhere.
+    pub(crate) fn publish_recorded(&self, event: Recorded, now: Timestamp) -> BroadcastReport {
+        self.publish_in(&mut self.inner(), event, now)
+    }
+
+    fn publish_in(&self, inner: &mut Inner, event: Recorded, now: Timestamp) -> BroadcastReport {
+        let outgoing = Outgoing { bytes: event.bytes.clone(), kind: Kind::Numbered, key: None };
+        let listening =
+            (!event.topics.is_empty()).then(|| inner.registry.listening(&event.topics).into_iter().collect());
+        if let Some(ring) = &mut inner.ring {
+            ring.append(event);
+        }
+        self.deliver_in(inner, &outgoing, listening, now)
+    }
+
+    fn deliver_in(
+        &self,
+        inner: &mut Inner,
+        outgoing: &Outgoing,
+        chosen: Option<Vec<u64>>,
+        now: Timestamp,
+    ) -> BroadcastReport {
         let (ticket, held) = self.ticket(&mut inner.issued);
         let mut report = BroadcastReport::default();
         let mut ended: Vec<(u64, Cause)> = Vec::new();
@@ -123,6 +163,24 @@ impl Core {
         // Behind what is held, if anything is.
         (*issued, None)
     }
+}
+
+/// Why nothing can be published.
+pub(crate) fn without_history() -> Error {
+    Error::new(
+        ErrorKind::Invalid,
+        "this feed has no history: broadcast, or give it one by `Settings::history`",
+    )
+}
+
+/// An event that the history cannot hold could never be resumed from.
+pub(crate) fn check_length(bytes: &[u8], settings: &Settings) -> Result<(), Error> {
+    let most = settings.history.as_ref().map_or(u64::MAX, |history| history.max_bytes);
+    if bytes.len() as u64 <= most {
+        return Ok(());
+    }
+    let message = format!("the event is {} bytes long, and the history holds {most}", bytes.len());
+    Err(Error::new(ErrorKind::Limit, message))
 }
 
 /// Connections with something that may not leave yet.
