@@ -2,7 +2,7 @@ use crate::{
     answer, asked,
     core::{Arrival, Asked, Backlog, Core, Snapshot},
 };
-use do_core::{Error, ErrorKind, Refusal, Response, Timestamp};
+use do_core::{Admission, Error, ErrorKind, Refusal, Response, Timestamp};
 use http::{HeaderMap, Method, Request, Uri};
 use serde::Serialize;
 use std::{fmt, sync::Arc, time::Duration};
@@ -13,6 +13,8 @@ pub struct Opening<'a, F> {
     pub(crate) feed: &'a F,
     pub(crate) method: &'a Method,
     pub(crate) asked: Asked,
+    /// Who it is, or why they may not come.
+    pub(crate) admitted: Result<Admission, Refusal>,
     arrival: Arrival,
     uri: &'a Uri,
     headers: &'a HeaderMap,
@@ -26,6 +28,7 @@ impl<'a, F> Opening<'a, F> {
             feed,
             method: request.method(),
             asked: asked::of(request),
+            admitted: Ok(Admission::anonymous()),
             arrival: Arrival { random, ..Arrival::default() },
             uri: request.uri(),
             headers: request.headers(),
