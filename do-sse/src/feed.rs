@@ -135,7 +135,8 @@ impl<S: ObjectState> Feed<S> {
 
 impl<S: ObjectState> Opening<'_, Feed<S>> {
     /// Begins the stream: gives the response to return from `fetch`. Who cannot be let in now gets one that says when to
-    /// come back: when there is no place, or when the alarm cannot be set.
+    /// come back: when there is no place, or when the alarm cannot be set. A CORS [preflight](crate::preflight) is answered
+    /// where the settings allow other origins.
     ///
     /// # Errors
     /// Those of the snapshot and the backlog. Nobody is in then.
@@ -146,6 +147,10 @@ impl<S: ObjectState> Opening<'_, Feed<S>> {
         let this = self.feed;
         let feed = &*this.0;
         let mut response = Response::new(Body::empty());
+        if let Some((status, headers)) = self.preflight(&feed.core) {
+            (*response.status_mut(), *response.headers_mut()) = (status, headers);
+            return Ok(response);
+        }
         self.write_headers(&feed.core, response.headers_mut());
         if self.is_head() {
             return Ok(response);
