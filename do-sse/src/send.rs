@@ -126,10 +126,13 @@ impl<'a> Publication<'a> {
             let message = "a published event gets its position as id, and cannot have another one";
             return Err(Error::new(ErrorKind::Invalid, message));
         }
+        let core = self.sender.core();
+        let order = core.in_order();
         let (position, bytes) = self.sender.keep(&self.event, &self.topics)?;
         let outgoing = Outgoing { bytes, kind: Kind::Numbered, key: None };
         let target = Target { topics: self.topics, ..Target::default() };
-        let report = self.sender.core().deliver(&outgoing, target, self.sender.now());
+        let report = core.deliver(&outgoing, target, self.sender.now());
+        drop(order);
         self.sender.sent();
         Ok(Published { position, report })
     }

@@ -123,6 +123,7 @@ impl Core {
         asked: &Asked,
         now: Timestamp,
     ) -> Result<Result<Opened, SentAway>, Error> {
+        let _order = self.in_order();
         let mut inner = self.inner();
         let inner = &mut *inner;
         if !self.has_place_in(inner, arrival.id.as_deref()) {

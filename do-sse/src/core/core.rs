@@ -20,6 +20,9 @@ pub(crate) struct Core {
     pub(super) limits: Limits,
     pub(super) shared: Arc<Shared>,
     inner: Mutex<Inner>,
+    /// Held while an event gets its number and is sent, and while somebody comes: on many threads, numbers would else be
+    /// given twice or sent in another order, and newcomers would have an event twice or not at all. Taken before `inner`.
+    order: Mutex<()>,
 }
 
 #[derive(Debug)]
@@ -50,7 +53,7 @@ impl Core {
             issued: 0,
             removed: Vec::new(),
         };
-        Self { limits: Limits::of(&settings), settings, shared: Arc::default(), inner: Mutex::new(inner) }
+        Self { limits: Limits::of(&settings), settings, shared: Arc::default(), inner: Mutex::new(inner), order: Mutex::default() }
     }
 
     /// Locked, and without those who went meanwhile.
@@ -60,6 +63,11 @@ impl Core {
             inner.remove(serial, Cause::Gone);
         }
         inner
+    }
+
+    /// Nobody else publishes or comes as long as this is held.
+    pub(crate) fn in_order(&self) -> MutexGuard<'_, ()> {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Connections that were removed since the last time, each once.
