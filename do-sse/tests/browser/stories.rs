@@ -13,7 +13,7 @@ const PLAY: &str = r#"
     window.played = (async () => {
         document.cookie = "who=ann; path=/";
         const { play, scenarios, foreign } = await import("/scenarios.js");
-        const known = { EventSource, knows: { idsWithoutData: true }, origin: location.origin };
+        const known = { EventSource, knows: { idsWithoutData: true, idsPersist: true, idsEnd: true, idsOfAnyKind: true }, origin: location.origin };
         const one = async (world, name, all) => {
             seen[name] = await play(world, name, all).catch((error) => `FAILED ${error.message}`);
         };

@@ -1,14 +1,16 @@
-/** The scenarios with the clients from npm, each with the feeds of objects and those of a plain server. */
+/** The scenarios with the clients from npm, each with the feeds of objects and those of a plain server, all side by side. */
 
 import { test } from "node:test";
 import { clients, servers } from "./world.js";
 import { play, scenarios } from "./scenarios.js";
 
-for (const [client, world] of Object.entries(clients)) {
-  for (const [server, base] of Object.entries(servers)) {
-    test(`${client}, ${server}`, { concurrency: true }, async (t) => {
-      const all = { ...world, base, prefix: client };
-      await Promise.all(Object.keys(scenarios).map((name) => t.test(name, () => play(all, name))));
-    });
-  }
-}
+test("clients from npm", { concurrency: true }, (t) => {
+  const played = Object.entries(clients).flatMap(([client, world]) =>
+    Object.entries(servers).flatMap(([server, base]) =>
+      Object.keys(scenarios).map((name) =>
+        t.test(`${client}, ${server}: ${name}`, () => play({ ...world, base, prefix: client }, name)),
+      ),
+    ),
+  );
+  return Promise.all(played);
+});
