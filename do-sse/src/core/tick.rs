@@ -1,0 +1,55 @@
+//! What time brings: heartbeats, ages, readers that stand still.
+
+use super::core::{Core, Inner};
+use crate::{
+    Settings,
+    connection::{Entry, Kind},
+    event::BEAT,
+    stats::Cause,
+};
+use bytes::Bytes;
+use do_core::{Delivered, Timestamp};
+use std::time::Duration;
+
+impl Core {
+    /// Does what is due. When it is to be called again; `None` when nobody is there.
+    pub(crate) fn tick(&self, now: Timestamp) -> Option<Timestamp> {
+        let mut inner = self.inner();
+        let inner = &mut *inner;
+        let soon = now + slack(self.settings.heartbeat);
+        let mut ended = Vec::new();
+        for (serial, entry) in inner.registry.iter_mut() {
+            if entry.ends.is_some_and(|ends| ends <= now) {
+                entry.connection.drain();
+                ended.push((serial, Cause::Aged));
+            } else if let Some(cause) = entry.connection.end_if_stalled(now, self.settings.stall) {
+                ended.push((serial, cause));
+            } else if entry.quiet_since + self.settings.heartbeat <= soon {
+                let beat = Entry { bytes: Bytes::from_static(BEAT), kind: Kind::Beat, key: None, ticket: 0 };
+                let pushed = entry.connection.push(beat, now, &self.limits);
+                entry.quiet_since = now;
+                if pushed.delivered == Delivered::Queued {
+                    inner.stats.beats += 1;
+                    entry.connection.wake();
+                }
+            }
+        }
+        for (serial, cause) in ended {
+            inner.remove(serial, cause);
+        }
+        due(inner, &self.settings)
+    }
+}
+
+/// Those that would be due so soon are done together.
+fn slack(heartbeat: Duration) -> Duration {
+    heartbeat / 5
+}
+
+fn due(inner: &Inner, settings: &Settings) -> Option<Timestamp> {
+    let connections = inner.registry.iter().flat_map(|(_, entry)| {
+        let beat = Some(entry.quiet_since + settings.heartbeat);
+        [beat, entry.ends, entry.connection.stalls_at(settings.stall)].into_iter().flatten()
+    });
+    connections.min()
+}

@@ -1,0 +1,248 @@
+use crate::{
+    Broadcast, Event, Info, Opening, Publication, Published, Settings, Stats, core::Core, send::Sender,
+};
+use do_core::{
+    Alarm, AlarmScheduler, Body, BroadcastReport, Error, ObjectState, Position, Request, Response, Timestamp,
+};
+use std::{
+    cell::Cell,
+    fmt,
+    future::poll_fn,
+    rc::{Rc, Weak},
+    task::Poll,
+    time::Duration,
+};
+
+/// A feed of an object: the connections of those who read its events.
+///
+/// Make it in `new` and keep it: its connections live as long as the instance, which open streams keep in memory. Its
+/// clones are the same feed.
+pub struct Feed<S: ObjectState>(Rc<Inner<S>>);
+
+struct Inner<S: ObjectState> {
+    state: S,
+    core: Core,
+    alarm: Alarm<S>,
+    /// When the alarm comes, as far as this instance knows.
+    armed: Cell<Option<Timestamp>>,
+    /// Somebody waits for departures.
+    is_watching: Cell<bool>,
+}
+
+/// An alarm that is so late does not come.
+const LATE: Duration = Duration::from_secs(60);
+
+impl<S: ObjectState> Feed<S> {
+    /// A feed whose history, if the settings have one, is in memory: an instance that begins anew has an empty one, and
+    /// clients that come back are told of the gap.
+    ///
+    /// The alarm is for heartbeats: the object's own ([`Alarm::raw`]), or a slot of its schedule. Whoever gives it calls
+    /// [`on_alarm`](Self::on_alarm) when it comes.
+    pub fn new(state: &S, settings: Settings, alarm: impl Into<Alarm<S>>) -> Self {
+        Self(Rc::new(Inner {
+            state: state.clone(),
+            core: Core::new(settings, state.random()),
+            alarm: alarm.into(),
+            armed: Cell::new(None),
+            is_watching: Cell::new(false),
+        }))
+    }
+
+    /// Begins a stream for whoever sent this request. Nothing happens before [`Opening::start`].
+    pub fn open<'a>(&'a self, request: &'a Request) -> Opening<'a, Self> {
+        Opening::new(self, request, self.0.state.random())
+    }
+
+    /// Begins a broadcast; without further words it goes to everyone. It has no number and is not kept.
+    pub fn broadcast(&self, event: impl Into<Event>) -> Broadcast<'_> {
+        Broadcast::new(&*self.0, event.into())
+    }
+
+    /// Begins to publish. See [`publish`](Self::publish).
+    pub fn publishing(&self, event: impl Into<Event>) -> Publication<'_> {
+        Publication::new(&*self.0, event.into())
+    }
+
+    /// Numbers an event, keeps it in the history, and sends it to everyone.
+    ///
+    /// # Errors
+    /// As [`Publication::send`].
+    pub fn publish(&self, event: impl Into<Event>) -> Result<Published, Error> {
+        self.publishing(event).send()
+    }
+
+    /// Sends to the connections with this id, in order with all else.
+    #[allow(clippy::must_use_candidate)] // the report is for those who want it
+    pub fn send_to(&self, id: &str, event: impl Into<Event>) -> BroadcastReport {
+        self.broadcast(event).only(id).send()
+    }
+
+    /// What an object does when the feed's alarm comes: sends the heartbeats that are due, ends the connections that are
+    /// too old or stand still, and sets the alarm for what is due next. When nobody is there it sets nothing: the chain
+    /// ends, and begins anew with whoever comes next. Right at any other time too.
+    ///
+    /// # Errors
+    /// Those of the alarm. Return it from the handler: the run counts as failed and is tried again, and the heartbeats go
+    /// on.
+    ///
+    /// # Cancellation
+    /// All but the setting of the alarm happens at the first poll.
+    pub async fn on_alarm(&self) -> Result<(), Error> {
+        let inner = &*self.0;
+        inner.armed.set(None);
+        let due = inner.core.tick(inner.now());
+        inner.sent();
+        let Some(due) = due else { return Ok(()) };
+        inner.arm(due).await
+    }
+
+    /// Ends the connections with this id behind what waits for them. How many.
+    #[allow(clippy::must_use_candidate)] // nobody needs it
+    pub fn close(&self, id: &str) -> usize {
+        let closed = self.0.core.close(id);
+        self.0.sent();
+        closed
+    }
+
+    /// Ends all connections behind what waits for them. How many. Their clients come back.
+    #[allow(clippy::must_use_candidate)] // nobody needs it
+    pub fn close_all(&self) -> usize {
+        let closed = self.0.core.close_all();
+        self.0.sent();
+        closed
+    }
+
+    /// How many connections are open.
+    pub fn count(&self) -> usize {
+        self.0.core.count()
+    }
+
+    /// The open connections, in the order of their coming.
+    pub fn infos(&self) -> Vec<Info> {
+        self.0.core.infos()
+    }
+
+    /// What it did since this instance began, and what waits.
+    pub fn stats(&self) -> Stats {
+        self.0.core.stats()
+    }
+
+    /// The position of the newest event; `None` without a history.
+    pub fn position(&self) -> Option<Position> {
+        self.0.core.position()
+    }
+}
+
+impl<S: ObjectState> Opening<'_, Feed<S>> {
+    /// Begins the stream: gives the response to return from `fetch`. Who cannot be let in now gets one that says when to
+    /// come back: when there is no place, or when the alarm cannot be set.
+    ///
+    /// # Errors
+    /// Those of the snapshot and the backlog. Nobody is in then.
+    ///
+    /// # Cancellation
+    /// Dropped before it is done, nobody is in.
+    pub async fn start(self) -> Result<Response, Error> {
+        let this = self.feed;
+        let feed = &*this.0;
+        let mut response = Response::new(Body::empty());
+        self.write_headers(&feed.core, response.headers_mut());
+        if self.is_head() {
+            return Ok(response);
+        }
+        let is_armed = match feed.core.has_place(self.wanted_id()) {
+            true => feed.arm(feed.now() + feed.core.settings.heartbeat).await,
+            false => Ok(()), // nobody comes
+        };
+        let now = feed.now();
+        let random = feed.state.random();
+        let stream = match is_armed {
+            Err(error) => {
+                tracing::warn!(%error, "a client is sent away, because the alarm of its heartbeats cannot be set");
+                feed.core.sent_away();
+                feed.core.later(random, now)
+            }
+            Ok(()) => {
+                let (arrival, asked) = self.arrive(&feed.core, now)?;
+                match feed.core.open(arrival, &asked, now)? {
+                    Ok(opened) => opened.stream,
+                    Err(_) => feed.core.later(random, now),
+                }
+            }
+        };
+        feed.sent();
+        Inner::watch(&this.0);
+        *response.body_mut() = Body::from_http(stream);
+        Ok(response)
+    }
+}
+
+impl<S: ObjectState> Inner<S> {
+    /// Sees to it that the alarm comes at this time or before.
+    async fn arm(&self, at: Timestamp) -> Result<(), Error> {
+        let now = self.state.now();
+        if self.armed.get().is_some_and(|armed| armed <= at && armed + LATE > now) {
+            return Ok(());
+        }
+        // Not for now or earlier, which may be late (rule E4b). Only earlier: others may share it.
+        let at = at.max(now + Duration::from_millis(1));
+        self.alarm.set_earlier(at).await?;
+        self.armed.set(Some(at));
+        Ok(())
+    }
+
+    /// Waits for those who go, so that others are told at once.
+    fn watch(this: &Rc<Self>) {
+        if this.core.count() == 0 || this.is_watching.replace(true) {
+            return;
+        }
+        let watched: Weak<Self> = Rc::downgrade(this);
+        let shared = this.core.shared();
+        this.state.wait_until(async move {
+            loop {
+                let is_over = || watched.upgrade().is_none_or(|inner| inner.core.count() == 0);
+                poll_fn(|cx| match shared.poll_departed(cx) {
+                    Poll::Pending if !is_over() => Poll::Pending,
+                    _ => Poll::Ready(()),
+                })
+                .await;
+                let Some(inner) = watched.upgrade() else { return };
+                inner.sent();
+                if inner.core.count() == 0 {
+                    inner.is_watching.set(false);
+                    return;
+                }
+            }
+        });
+    }
+}
+
+impl<S: ObjectState> Sender for Inner<S> {
+    fn core(&self) -> &Core {
+        &self.core
+    }
+
+    fn now(&self) -> Timestamp {
+        self.state.now()
+    }
+
+    fn sent(&self) {
+        let gone = self.core.take_removed();
+        if !gone.is_empty() && self.core.count() == 0 {
+            self.core.nudge(); // nobody is left to wait for
+        }
+    }
+}
+
+impl<S: ObjectState> Clone for Feed<S> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+/// Not derived, because states need not have it.
+impl<S: ObjectState> fmt::Debug for Feed<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Feed").field("connections", &self.count()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,136 @@
+use crate::{
+    answer, asked,
+    core::{Arrival, Asked, Backlog, Core, Snapshot},
+};
+use do_core::{Error, ErrorKind, Timestamp};
+use http::{HeaderMap, Method, Request, Uri};
+use serde::Serialize;
+use std::{fmt, sync::Arc};
+
+/// Somebody on their way in: made by [`Feed::open`](crate::Feed::open) and `Hub::open`. Nothing happens before `start`.
+#[must_use = "nothing happens before `start`"]
+pub struct Opening<'a, F> {
+    pub(crate) feed: &'a F,
+    pub(crate) method: &'a Method,
+    pub(crate) asked: Asked,
+    arrival: Arrival,
+    uri: &'a Uri,
+    headers: &'a HeaderMap,
+    snapshot: Option<Box<dyn FnOnce() -> Result<String, Error> + 'a>>,
+    backlog: Option<Box<dyn FnOnce(Option<&str>) -> Result<Backlog, Error> + 'a>>,
+}
+
+impl<'a, F> Opening<'a, F> {
+    pub(crate) fn new<B>(feed: &'a F, request: &'a Request<B>, random: u64) -> Self {
+        Self {
+            feed,
+            method: request.method(),
+            asked: asked::of(request),
+            arrival: Arrival { random, ..Arrival::default() },
+            uri: request.uri(),
+            headers: request.headers(),
+            snapshot: None,
+            backlog: None,
+        }
+    }
+
+    /// The connection's id: a name by which it can be sent to, and by which a second one is known for the same
+    /// ([`OnDuplicate`](crate::OnDuplicate)). Without it, one is drawn at random.
+    pub fn id(mut self, id: impl Into<Arc<str>>) -> Self {
+        self.arrival.id = Some(id.into());
+        self
+    }
+
+    /// Listens to a topic; or several. What has no topic goes to everyone.
+    pub fn topic(mut self, topic: impl Into<Arc<str>>) -> Self {
+        self.arrival.topics.push(topic.into());
+        self
+    }
+
+    /// The state of things, as any value that can be JSON, for who comes for the first time and for who cannot go on where
+    /// they were: they get it in the event `reset`, and no history. It is asked for only when it is needed.
+    ///
+    /// Change what it is made of before you publish what changed: what is published while it is made comes behind it.
+    pub fn snapshot<T: Serialize>(mut self, snapshot: impl FnOnce() -> Result<T, Error> + 'a) -> Self {
+        self.snapshot = Some(Box::new(move || {
+            let value = snapshot()?;
+            serde_json::to_string(&value).map_err(|e| {
+                Error::new(ErrorKind::Invalid, format!("the snapshot is not expressible as JSON: {e}"))
+            })
+        }));
+        self
+    }
+
+    /// Shows events of a history that the application has, instead of the feed's. It is asked with what the client says that
+    /// it had last, if it says so.
+    pub fn backlog(mut self, backlog: impl FnOnce(Option<&str>) -> Result<Backlog, Error> + 'a) -> Self {
+        self.backlog = Some(Box::new(backlog));
+        self
+    }
+
+    pub(crate) fn wanted_id(&self) -> Option<&str> {
+        self.arrival.id.as_deref()
+    }
+
+    pub(crate) fn is_head(&self) -> bool {
+        self.method == Method::HEAD
+    }
+
+    /// The headers of the answer.
+    pub(crate) fn write_headers(&self, core: &Core, headers: &mut HeaderMap) {
+        answer::stream_headers(headers);
+        answer::cors_headers(&core.settings, self.uri, self.headers, headers);
+    }
+
+    /// Asks the application for what it shows. Without an await to what follows: nothing falls in between.
+    pub(crate) fn arrive(self, core: &Core, now: Timestamp) -> Result<(Arrival, Asked), Error> {
+        let Self { mut arrival, asked, snapshot, backlog, .. } = self;
+        if let Some(backlog) = backlog {
+            let after = match &asked {
+                Asked::Fresh => None,
+                Asked::After(id) => Some(id.as_str()),
+            };
+            arrival.backlog = Some(backlog(after)?);
+        }
+        if let Some(snapshot) = snapshot
+            && core.is_news_to(&asked, arrival.backlog.as_ref(), now)
+        {
+            // The position first: what is published meanwhile comes behind it.
+            let at = core.position();
+            arrival.snapshot = Some(Snapshot { at, json: snapshot()? });
+        }
+        Ok((arrival, asked))
+    }
+}
+
+impl<F> fmt::Debug for Opening<'_, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opening")
+            .field("arrival", &self.arrival)
+            .field("asked", &self.asked)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl Opening<'_, crate::Hub> {
+    /// Begins the stream: the response to return. Who cannot be let in now gets one that says when to come back.
+    ///
+    /// # Errors
+    /// Those of the snapshot and the backlog. Nobody is in then.
+    pub fn start(self) -> Result<http::Response<crate::EventStream>, Error> {
+        let (hub, mut response) = (self.feed, http::Response::new(crate::EventStream::ended()));
+        self.write_headers(hub.core(), response.headers_mut());
+        if self.is_head() {
+            return Ok(response);
+        }
+        let now = hub.now();
+        let (arrival, asked) = self.arrive(hub.core(), now)?;
+        let random = arrival.random;
+        *response.body_mut() = match hub.core().open(arrival, &asked, now)? {
+            Ok(opened) => opened.stream,
+            Err(_) => hub.core().later(random, now),
+        };
+        Ok(response)
+    }
+}

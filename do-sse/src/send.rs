@@ -1,0 +1,152 @@
+//! Sending, the same for feeds and hubs.
+
+use crate::{
+    Event, Info,
+    connection::Kind,
+    core::{Core, Outgoing, Recorded, Target},
+};
+use bytes::Bytes;
+use do_core::{BroadcastReport, Error, ErrorKind, Position, Timestamp};
+use std::{fmt, sync::Arc};
+
+/// What sends.
+pub(crate) trait Sender {
+    fn core(&self) -> &Core;
+    fn now(&self) -> Timestamp;
+
+    /// Keeps an event and gives it its number.
+    fn keep(&self, event: &Event, topics: &[Arc<str>]) -> Result<(Position, Bytes), Error> {
+        let core = self.core();
+        let position = core.next_position().ok_or_else(without_history)?;
+        let bytes = event.encode(Some(position));
+        core.record(Recorded {
+            seq: position.seq(),
+            at: self.now(),
+            bytes: bytes.clone(),
+            topics: topics.into(),
+        });
+        Ok((position, bytes))
+    }
+
+    /// Called when something was sent: some may have gone by it.
+    fn sent(&self) {}
+}
+
+pub(crate) fn without_history() -> Error {
+    Error::new(
+        ErrorKind::Invalid,
+        "this feed has no history: broadcast, or give it one by `Settings::history`",
+    )
+}
+
+/// An event on its way to some connections. Made by `broadcast`; nothing is sent before [`send`](Self::send).
+#[must_use = "nothing is sent before `send`"]
+pub struct Broadcast<'a> {
+    sender: &'a dyn Sender,
+    event: Event,
+    key: Option<Arc<str>>,
+    target: Target<'a>,
+}
+
+impl<'a> Broadcast<'a> {
+    pub(crate) fn new(sender: &'a dyn Sender, event: Event) -> Self {
+        Self { sender, event, key: None, target: Target::default() }
+    }
+
+    /// Only to those who listen to this topic, or to any of several. Without it, to everyone.
+    pub fn to(mut self, topic: impl Into<Arc<str>>) -> Self {
+        self.target.topics.push(topic.into());
+        self
+    }
+
+    /// Not to connections with this id; or several.
+    pub fn except(mut self, id: &'a str) -> Self {
+        self.target.except.push(id);
+        self
+    }
+
+    /// Only to those of whom this is true. It must not use the feed.
+    pub fn filter(mut self, filter: impl FnMut(&Info) -> bool + 'a) -> Self {
+        self.target.filter = Some(Box::new(filter));
+        self
+    }
+
+    /// Of what has the same key only the latest waits, by [`OnFull::LatestPerKey`](crate::OnFull::LatestPerKey).
+    pub fn key(mut self, key: impl Into<Arc<str>>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    pub(crate) fn only(mut self, id: &'a str) -> Self {
+        self.target.only = Some(id);
+        self
+    }
+
+    /// Sends it. The event is encoded once.
+    #[allow(clippy::must_use_candidate)] // the report is for those who want it
+    pub fn send(self) -> BroadcastReport {
+        let outgoing = Outgoing { bytes: self.event.encode(None), kind: Kind::Plain, key: self.key };
+        let report = self.sender.core().deliver(&outgoing, self.target, self.sender.now());
+        self.sender.sent();
+        report
+    }
+}
+
+impl fmt::Debug for Broadcast<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Broadcast").field("event", &self.event).finish_non_exhaustive()
+    }
+}
+
+/// An event that is to be numbered and kept. Made by `publishing`; nothing happens before [`send`](Self::send).
+#[must_use = "nothing happens before `send`"]
+pub struct Publication<'a> {
+    sender: &'a dyn Sender,
+    event: Event,
+    topics: Vec<Arc<str>>,
+}
+
+impl<'a> Publication<'a> {
+    pub(crate) fn new(sender: &'a dyn Sender, event: Event) -> Self {
+        Self { sender, event, topics: Vec::new() }
+    }
+
+    /// Only to those who listen to this topic, or to any of several, now and when they resume. Without it, to everyone.
+    pub fn to(mut self, topic: impl Into<Arc<str>>) -> Self {
+        self.topics.push(topic.into());
+        self
+    }
+
+    /// Numbers it, keeps it, and sends it with its position as id.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] when the feed has no history, or the event an id of its own. Nothing has happened then.
+    pub fn send(self) -> Result<Published, Error> {
+        if self.event.has_id() {
+            let message = "a published event gets its position as id, and cannot have another one";
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        let (position, bytes) = self.sender.keep(&self.event, &self.topics)?;
+        let outgoing = Outgoing { bytes, kind: Kind::Numbered, key: None };
+        let target = Target { topics: self.topics, ..Target::default() };
+        let report = self.sender.core().deliver(&outgoing, target, self.sender.now());
+        self.sender.sent();
+        Ok(Published { position, report })
+    }
+}
+
+impl fmt::Debug for Publication<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Publication").field("event", &self.event).finish_non_exhaustive()
+    }
+}
+
+/// What became of a published event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Published {
+    /// Its place in the sequence, which clients have as its id.
+    pub position: Position,
+    /// What became of it for those who are there.
+    pub report: BroadcastReport,
+}
