@@ -5,6 +5,7 @@
 pub mod axum;
 pub mod body;
 pub mod client;
+pub mod ours;
 pub mod reader;
 
 use crate::fanout::{
@@ -17,6 +18,18 @@ use tokio::net::TcpListener;
 /// A server of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contender {
+    /// A broadcast of a feed in an object, over do-core's own server.
+    Served,
+    /// The same mounted in axum.
+    Mounted,
+    /// A broadcast of a hub in a handler of axum, without objects.
+    Hub,
+    /// As [`Hub`](Self::Hub), with events that are numbered and kept in memory.
+    HubPublished,
+    /// As [`Served`](Self::Served), with events that are numbered and kept in memory.
+    Published,
+    /// As [`Served`](Self::Served), with events that are numbered and kept in SQLite.
+    Stored,
     /// axum's `Sse` over a tokio broadcast channel, as its documentation does it.
     Axum,
     /// hyper with a bounded queue of shared, encoded bytes for each connection: nothing but the transport.
@@ -25,11 +38,26 @@ pub enum Contender {
 
 impl Contender {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Axum, Self::Body];
+    pub const ALL: [Self; 8] = [
+        Self::Served,
+        Self::Mounted,
+        Self::Hub,
+        Self::HubPublished,
+        Self::Published,
+        Self::Stored,
+        Self::Axum,
+        Self::Body,
+    ];
 
     /// Its name on the command line and in tables.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Served => "ours",
+            Self::Mounted => "ours-in-axum",
+            Self::Hub => "ours-hub",
+            Self::HubPublished => "ours-hub-published",
+            Self::Published => "ours-published",
+            Self::Stored => "ours-stored",
             Self::Axum => "axum-sse",
             Self::Body => "hyper-body",
         }
@@ -38,7 +66,7 @@ impl Contender {
     /// Whether it keeps what it sent for those who come back.
     #[must_use]
     pub const fn keeps(self) -> bool {
-        false
+        matches!(self, Self::HubPublished | Self::Published | Self::Stored)
     }
 
     /// The contenders of a list of names with commas.
@@ -69,10 +97,11 @@ impl fmt::Display for Contender {
 ///
 /// # Errors
 /// When there is none of that name, or its host cannot start.
-pub async fn start(contender: &str, listener: TcpListener, drops: Drops) -> Outcome<()> {
+pub async fn start(contender: &str, listener: TcpListener, drops: Drops) -> Outcome<Option<do_core::tokio::Host>> {
     match Contender::named(contender)? {
         Contender::Axum => spawn(axum::serve(listener, drops)),
         Contender::Body => spawn(body::serve(listener, drops)),
+        ours => return ours::serve(listener, ours, drops),
     }
-    Ok(())
+    Ok(None)
 }
