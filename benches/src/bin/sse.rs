@@ -2,7 +2,7 @@
 //! `cargo run --release -p benches --bin sse -- [--cpu] [--stalled] [--idle] [--storm] [--readers 1000]
 //! [--rates 100,20] [--rounds 3] [--seconds 6] [--only NAME,NAME]`. Without a scenario it is `--cpu`.
 //!
-//! * `--cpu`: server CPU per delivery. An open loop: one client posts 128 bytes at a rate, all others receive them.
+//! * `--cpu`: server CPU per delivery. An open loop: the server sends 128 bytes at a rate, all clients receive them.
 //! * `--stalled`: one percent of the clients reads nothing.
 //! * `--idle`: resident memory of a server per open stream.
 //! * `--storm`: all clients come back at once, each to 1,000 messages that it missed.
@@ -242,11 +242,11 @@ mod native {
             let _streams = client::idle(&server.address, options.readers).await?;
             let opened = server.resident()?;
             tokio::time::sleep(SETTLED).await;
-            let each =
-                |after: u64| after.saturating_sub(before) as f64 / options.readers.max(1) as f64;
+            let each = |after: u64| after.saturating_sub(before) as f64 / options.readers.max(1) as f64;
             rows.push((*contender, each(opened), each(server.resident()?)));
         }
-        let body = rows.iter().find(|(contender, ..)| *contender == Contender::Body).map(|(.., settled)| *settled);
+        let body =
+            rows.iter().find(|(contender, ..)| *contender == Contender::Body).map(|(.., settled)| *settled);
         for (contender, opened, settled) in &rows {
             let to = body.map_or("-".to_owned(), |body| format!("{:.2}", settled / body.max(1.0)));
             println!("| {contender} | {opened:.0} | {settled:.0} | {to} |");

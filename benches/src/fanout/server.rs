@@ -91,7 +91,11 @@ fn serve<T>(
 ///
 /// # Errors
 /// When there is none of that name, or its host cannot start.
-pub async fn start(contender: &str, listener: TcpListener, drops: Drops) -> Outcome<Option<do_core::tokio::Host>> {
+pub async fn start(
+    contender: &str,
+    listener: TcpListener,
+    drops: Drops,
+) -> Outcome<Option<do_core::tokio::Host>> {
     let contender = Contender::named(contender)?;
     match contender {
         Contender::Ours | Contender::Uncorked | Contender::Tls => {

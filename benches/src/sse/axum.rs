@@ -1,5 +1,6 @@
 //! axum's `Sse` with a tokio broadcast channel, as its documentation and examples do it.
 
+use super::order::Order;
 use crate::fanout::{
     Outcome,
     server::{Drops, RING},
@@ -7,6 +8,7 @@ use crate::fanout::{
 use ::axum::{
     Router,
     extract::State,
+    http::StatusCode,
     response::{
         Sse,
         sse::{Event, KeepAlive},
@@ -16,7 +18,7 @@ use ::axum::{
 };
 use futures::{Stream, StreamExt as _};
 use std::{convert::Infallible, future::ready, sync::Arc};
-use tokio::{net::TcpListener, sync::broadcast};
+use tokio::{net::TcpListener, sync::broadcast, time::sleep};
 use tokio_stream::wrappers::{BroadcastStream, errors::BroadcastStreamRecvError::Lagged};
 
 #[derive(Clone)]
@@ -36,8 +38,11 @@ pub async fn serve(listener: TcpListener, drops: Drops) -> Outcome<()> {
     Ok(::axum::serve(listener, app).await?)
 }
 
-async fn publish(State(shared): State<Shared>, text: String) {
-    let _ = shared.events.send(text.into()); // fails when nobody listens
+async fn publish(State(shared): State<Shared>, text: String) -> Result<(), StatusCode> {
+    let order = Order::parse(&text).map_err(|_| StatusCode::BAD_REQUEST)?;
+    let publish = |text: String| drop(shared.events.send(text.into())); // fails when nobody listens
+    order.run(sleep, publish).await;
+    Ok(())
 }
 
 async fn subscribe(State(shared): State<Shared>) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {

@@ -1,5 +1,6 @@
 //! The floor: hyper and, for each connection, a bounded queue of bytes that the publisher encoded once.
 
+use super::order::Order;
 use crate::fanout::{
     Outcome,
     server::{Drops, PUBLISH, QUEUE},
@@ -19,6 +20,7 @@ use std::{
 use tokio::{
     net::TcpListener,
     sync::mpsc::{self, error::TrySendError},
+    time::sleep,
 };
 
 type Members = Arc<Mutex<Vec<mpsc::Sender<Bytes>>>>;
@@ -67,8 +69,8 @@ pub async fn serve(listener: TcpListener, drops: Drops) -> Outcome<()> {
 async fn answer(request: Request<Incoming>, members: &Members, drops: &Drops) -> Response<Events> {
     if request.uri().path() == PUBLISH {
         let mut response = Response::new(Events(None));
-        match request.into_body().collect().await {
-            Ok(text) => publish(&encoded(&text.to_bytes()), members, drops),
+        match order(request).await {
+            Ok(order) => order.run(sleep, |text| publish(&encoded(&text), members, drops)).await,
             Err(_) => *response.status_mut() = StatusCode::BAD_REQUEST,
         }
         return response;
@@ -82,12 +84,13 @@ async fn answer(request: Request<Incoming>, members: &Members, drops: &Drops) ->
     response
 }
 
-fn encoded(text: &[u8]) -> Bytes {
-    let mut event = Vec::with_capacity(text.len() + 8);
-    event.extend_from_slice(b"data: ");
-    event.extend_from_slice(text);
-    event.extend_from_slice(b"\n\n");
-    event.into()
+async fn order(request: Request<Incoming>) -> Outcome<Order> {
+    let text = request.into_body().collect().await?.to_bytes();
+    Order::parse(std::str::from_utf8(&text)?)
+}
+
+fn encoded(text: &str) -> Bytes {
+    format!("data: {text}\n\n").into()
 }
 
 fn publish(event: &Bytes, members: &Members, drops: &Drops) {

@@ -3,7 +3,10 @@
 //! Every message carries the time at which it was sent and a number that grows by one, so a reader sees by itself what
 //! is missing, doubled or out of place.
 
-use super::reader::{Event, Reader};
+use super::{
+    order::{DIGITS, Order, now},
+    reader::{Event, Reader},
+};
 use crate::fanout::{
     Outcome,
     client::{Load, Measured},
@@ -19,20 +22,20 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::{
-    io::AsyncWriteExt as _,
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpSocket, TcpStream},
     task::{JoinHandle, LocalSet, spawn_local},
-    time::{MissedTickBehavior, interval, sleep, timeout},
+    time::{sleep, timeout},
 };
-
-/// Digits of a message's time in nanoseconds, and of its number.
-const DIGITS: usize = 20;
 
 /// How long the last messages may take.
 const DRAIN: Duration = Duration::from_secs(10);
 
 /// How often the server's memory is looked at.
 const LOOK: Duration = Duration::from_millis(2_500);
+
+/// Messages that are published while clients come back.
+const MORE: u64 = 100;
 
 /// Before a client whose stream has ended comes back.
 const BACK: Duration = Duration::from_millis(10);
@@ -68,7 +71,6 @@ pub struct Storm {
 #[derive(Debug)]
 struct Shared {
     address: String,
-    begun: Instant,
     measuring: Cell<bool>,
     stop: Cell<bool>,
     deliveries: Cell<u64>,
@@ -92,7 +94,6 @@ impl Shared {
     fn new(address: &str) -> Rc<Self> {
         Rc::new(Self {
             address: address.to_owned(),
-            begun: Instant::now(),
             measuring: Cell::new(false),
             stop: Cell::new(false),
             deliveries: Cell::new(0),
@@ -101,10 +102,6 @@ impl Shared {
             latencies: RefCell::default(),
             scratch: RefCell::new(vec![0; 256 * 1_024]),
         })
-    }
-
-    fn now(&self) -> u64 {
-        u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
     fn delivered(&self, seat: &Seat, event: &Event) {
@@ -122,7 +119,7 @@ impl Shared {
         seat.last.set(place);
         if self.measuring.get() {
             self.deliveries.set(self.deliveries.get() + 1);
-            let micros = self.now().saturating_sub(sent) / 1_000;
+            let micros = now().saturating_sub(sent) / 1_000;
             self.latencies.borrow_mut().push(u32::try_from(micros).unwrap_or(u32::MAX));
         }
     }
@@ -165,40 +162,19 @@ impl Shared {
         }
     }
 
-    /// Publishes at a rate until it is stopped, whatever has been answered by then; how many there are in the end.
-    async fn publish(self: Rc<Self>, payload: usize, rate: u32, from: u64) -> Outcome<u64> {
-        let stream = tcp(&self.address, None).await?;
-        let (read, mut write) = stream.into_split();
-        let answers = spawn_local(async move {
-            let mut buffer = [0; 4_096];
-            while read.readable().await.is_ok() {
-                match read.try_read(&mut buffer) {
-                    Ok(0) => return,
-                    Err(error) if error.kind() != WouldBlock => return,
-                    _ => {}
-                }
+    /// Has the server publish, until it says that it did.
+    async fn publish(self: Rc<Self>, order: Order) -> Outcome<()> {
+        let (mut stream, text) = (tcp(&self.address, None).await?, order.text());
+        let head = format!("POST {PUBLISH} HTTP/1.1\r\nhost: {}\r\ncontent-type: text/plain", self.address);
+        let post = format!("{head}\r\ncontent-length: {}\r\n\r\n{text}", text.len());
+        stream.write_all(post.as_bytes()).await?;
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"\r\n\r\n") {
+            if stream.read_buf(&mut answer).await? == 0 {
+                return Err("the server ended the connection".into());
             }
-        });
-        let mut ticks = interval(Duration::from_secs(1) / rate.max(1));
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
-        let mut published = from;
-        while !self.stop.get() {
-            ticks.tick().await;
-            write.write_all(&self.post(payload, published + 1)).await?;
-            published += 1;
         }
-        sleep(Duration::from_millis(300)).await;
-        answers.abort();
-        Ok(published)
-    }
-
-    fn post(&self, payload: usize, place: u64) -> Vec<u8> {
-        let head = format!("POST {PUBLISH} HTTP/1.1\r\nhost: {}\r\ncontent-length: {payload}\r\n", self.address);
-        let mut post = format!("{head}content-type: text/plain\r\n\r\n").into_bytes();
-        let whole = post.len() + payload;
-        post.extend(format!("{:0DIGITS$}{place:0DIGITS$}", self.now()).into_bytes());
-        post.resize(whole, b'.');
-        post
+        if answer.starts_with(b"HTTP/1.1 20") { Ok(()) } else { Err("publishing failed".into()) }
     }
 }
 
@@ -230,7 +206,10 @@ async fn all(server: &Server, load: &Load) -> Outcome<Seen> {
     }
     sleep(Duration::from_millis(300)).await;
     let mut measured = Measured { resident: vec![server.resident()?], ..Measured::default() };
-    let publisher = spawn_local(Rc::clone(&shared).publish(load.payload, load.rate, 0));
+    let time = load.warm + load.window;
+    let count = u64::try_from(time.as_millis())? * u64::from(load.rate) / 1_000;
+    let order = Order { from: 1, count, rate: load.rate, payload: load.payload };
+    let publisher = spawn_local(Rc::clone(&shared).publish(order));
     sleep(load.warm).await;
     let (from, cpu) = (Instant::now(), server.cpu()?);
     shared.measuring.set(true);
@@ -241,9 +220,9 @@ async fn all(server: &Server, load: &Load) -> Outcome<Seen> {
     shared.measuring.set(false);
     measured.cpu = server.cpu()?.saturating_sub(cpu);
     measured.window = from.elapsed();
-    shared.stop.set(true);
-    measured.published = publisher.await??;
-    drained(&seats, measured.published).await;
+    measured.published = count;
+    timeout(3 * DRAIN, publisher).await???;
+    drained(&seats, count).await;
     measured.deliveries = shared.deliveries.get();
     measured.reads = shared.reads.get();
     measured.latencies = shared.latencies.take();
@@ -285,45 +264,31 @@ async fn returning(server: &Server, load: &Load, events: u64) -> Outcome<Storm> 
         }
         seats.push(seat);
     }
-    publish_now(&shared, load.payload, events).await?;
+    let missed = Order { from: 1, count: events, rate: 0, payload: load.payload };
+    Rc::clone(&shared).publish(missed).await?;
     let mut storm = Storm { resident: (server.resident()?, 0), ..Storm::default() };
     let (from, cpu) = (Instant::now(), server.cpu()?);
     let clients: Vec<JoinHandle<()>> =
         seats.iter().map(|seat| spawn_local(Rc::clone(&shared).resume(Rc::clone(seat)))).collect();
-    let publisher = spawn_local(Rc::clone(&shared).publish(load.payload, load.rate, events));
+    let more = Order { from: events + 1, count: MORE, rate: load.rate, ..missed };
+    let publisher = spawn_local(Rc::clone(&shared).publish(more));
     while seats.iter().any(|seat| seat.last.get() < events) && from.elapsed() < 6 * DRAIN {
         storm.resident.1 = storm.resident.1.max(server.resident()?);
         sleep(Duration::from_millis(5)).await;
     }
     (storm.took, storm.cpu) = (from.elapsed(), server.cpu()?.saturating_sub(cpu));
-    sleep(load.window).await;
-    let returned = shared.returned.get();
-    shared.stop.set(true);
-    let published = publisher.await??;
+    publisher.await??;
+    let published = events + MORE;
     drained(&seats, published).await;
+    shared.stop.set(true);
     for client in clients {
         client.abort();
     }
     storm.replayed = events * load.sockets as u64;
-    storm.returned = returned;
+    storm.returned = shared.returned.get();
     storm.disordered = seats.iter().map(|seat| seat.disordered.get()).sum();
     storm.missing = seats.iter().map(|seat| published - seat.last.get().min(published)).sum();
     Ok(storm)
-}
-
-/// Publishes as fast as the server answers.
-async fn publish_now(shared: &Shared, payload: usize, events: u64) -> Outcome<()> {
-    let mut stream = tcp(&shared.address, None).await?;
-    let mut buffer = vec![0; 4_096];
-    for place in 1..=events {
-        stream.write_all(&shared.post(payload, place)).await?;
-        stream.readable().await?;
-        match stream.try_read(&mut buffer) {
-            Ok(1..) if buffer.starts_with(b"HTTP/1.1 20") => {}
-            other => return Err(format!("publishing failed: {other:?}").into()),
-        }
-    }
-    Ok(())
 }
 
 /// A stream whose head has come.

@@ -1,10 +1,11 @@
 //! Servers of server-sent events and the clients that measure them.
 //!
-//! Every server answers `POST /publish` by sending the body as one event to all who opened a stream by any other path.
+//! Every server does what `POST /publish` [orders](order::Order); any other path is a stream.
 
 pub mod axum;
 pub mod body;
 pub mod client;
+pub mod order;
 pub mod ours;
 pub mod reader;
 
@@ -97,7 +98,11 @@ impl fmt::Display for Contender {
 ///
 /// # Errors
 /// When there is none of that name, or its host cannot start.
-pub async fn start(contender: &str, listener: TcpListener, drops: Drops) -> Outcome<Option<do_core::tokio::Host>> {
+pub async fn start(
+    contender: &str,
+    listener: TcpListener,
+    drops: Drops,
+) -> Outcome<Option<do_core::tokio::Host>> {
     match Contender::named(contender)? {
         Contender::Axum => spawn(axum::serve(listener, drops)),
         Contender::Body => spawn(body::serve(listener, drops)),

@@ -1,6 +1,6 @@
 //! do-sse: a feed in an object, over do-core's own server or mounted in axum, and a hub in a handler of axum.
 
-use super::Contender;
+use super::{Contender, order::Order};
 use crate::fanout::{
     Outcome,
     server::{Drops, PUBLISH, spawn},
@@ -22,8 +22,8 @@ use do_sse::{EventStream, Feed, History, Hub, Settings};
 use std::sync::OnceLock;
 use tokio::{net::TcpListener, time::sleep};
 
-/// Most bytes of a posted message.
-const LONGEST: usize = 64 * 1_024;
+/// Most bytes of a posted order.
+const LONGEST: usize = 1_024;
 
 /// Who serves, and where drops are counted. An object has no other way to its process.
 static PROCESS: OnceLock<(Contender, Drops)> = OnceLock::new();
@@ -37,11 +37,15 @@ fn settings(contender: Contender) -> Settings {
     }
 }
 
-fn count(report: &BroadcastReport, drops: &Drops) {
-    drops.add((report.dropped + report.disconnected) as u64);
+fn count(report: Result<BroadcastReport, Error>, drops: &Drops) {
+    match report {
+        Ok(report) => drops.add((report.dropped + report.disconnected) as u64),
+        Err(error) => eprintln!("{error}"),
+    }
 }
 
 struct Events<S: ObjectState> {
+    state: S,
     feed: Feed<S>,
     contender: Contender,
     drops: Drops,
@@ -49,10 +53,11 @@ struct Events<S: ObjectState> {
 
 impl<S: ObjectState> DurableObject<S> for Events<S> {
     fn new(state: S) -> Result<Self> {
-        let (contender, drops) = PROCESS.get().cloned().ok_or_else(|| Error::new(ErrorKind::Invalid, "nobody serves"))?;
+        let (contender, drops) =
+            PROCESS.get().cloned().ok_or_else(|| Error::new(ErrorKind::Invalid, "nobody serves"))?;
         let (settings, alarm) = (settings(contender), Alarm::raw(&state));
         let feed = Feed::new(&state, settings, alarm);
-        Ok(Self { feed, contender, drops })
+        Ok(Self { state, feed, contender, drops })
     }
 
     async fn fetch(&self, request: Request) -> Result<Response> {
@@ -60,11 +65,16 @@ impl<S: ObjectState> DurableObject<S> for Events<S> {
             return Ok(self.feed.open(&request).start().await?);
         }
         let text = request.into_body().text(LONGEST).await?;
-        let report = match self.contender.keeps() {
-            true => self.feed.publish(text)?.report,
-            false => self.feed.broadcast(text).send(),
+        let order = Order::parse(&text).map_err(|e| Error::new(ErrorKind::Invalid, e.to_string()))?;
+        let publish = |text| {
+            let report = if self.contender.keeps() {
+                self.feed.publish(text).map(|published| published.report)
+            } else {
+                Ok(self.feed.broadcast(text).send())
+            };
+            count(report, &self.drops);
         };
-        count(&report, &self.drops);
+        order.run(|wait| self.state.sleep(wait), publish).await;
         Ok(Response::default())
     }
 
@@ -120,11 +130,16 @@ async fn hub(listener: TcpListener, contender: Contender, drops: Drops) -> Outco
 }
 
 async fn publish(State(shared): State<Shared>, text: String) -> Result<(), StatusCode> {
-    let report = match shared.contender.keeps() {
-        true => shared.hub.publish(text).map_err(failed)?.report,
-        false => shared.hub.broadcast(text).send(),
+    let order = Order::parse(&text).map_err(|_| StatusCode::BAD_REQUEST)?;
+    let publish = |text| {
+        let report = if shared.contender.keeps() {
+            shared.hub.publish(text).map(|published| published.report)
+        } else {
+            Ok(shared.hub.broadcast(text).send())
+        };
+        count(report, &shared.drops);
     };
-    count(&report, &shared.drops);
+    order.run(sleep, publish).await;
     Ok(())
 }
 
@@ -132,11 +147,8 @@ async fn subscribe(
     State(shared): State<Shared>,
     request: extract::Request,
 ) -> Result<HttpResponse<EventStream>, StatusCode> {
-    shared.hub.open(&request).start().map_err(failed)
-}
-
-#[allow(clippy::needless_pass_by_value)] // for map_err
-fn failed(error: do_core::Error) -> StatusCode {
-    eprintln!("{error}");
-    StatusCode::INTERNAL_SERVER_ERROR
+    shared.hub.open(&request).start().map_err(|error| {
+        eprintln!("{error}");
+        StatusCode::INTERNAL_SERVER_ERROR
+    })
 }

@@ -49,7 +49,8 @@ impl Reader {
                 Place::Size => self.size(bytes)?,
                 Place::Data(left) => {
                     let (now, later) = bytes.split_at(left.min(bytes.len()));
-                    self.place = if left > now.len() { Place::Data(left - now.len()) } else { Place::Behind(0) };
+                    self.place =
+                        if left > now.len() { Place::Data(left - now.len()) } else { Place::Behind(0) };
                     self.lines(now, &mut on_event)?;
                     later
                 }
