@@ -1,8 +1,10 @@
 use crate::{
-    Broadcast, Event, Info, Opening, Publication, Published, Settings, Stats, core::Core, send::Sender,
+    Broadcast, Event, Info, Opening, Publication, Published, Settings, Stats, core::Core, opening::Owner,
+    send::Sender,
 };
 use do_core::{
     Alarm, AlarmScheduler, Body, BroadcastReport, Error, ObjectState, Position, Request, Response, Timestamp,
+    limits,
 };
 use std::{
     cell::Cell,
@@ -184,11 +186,26 @@ impl<S: ObjectState> Inner<S> {
         if self.armed.get().is_some_and(|armed| armed <= at && armed + LATE > now) {
             return Ok(());
         }
+        if at.as_millis() > limits::ALARM_MAX_MS {
+            return Ok(()); // as good as never
+        }
         // Not for now or earlier, which may be late (rule E4b). Only earlier: others may share it.
         let at = at.max(now + Duration::from_millis(1));
         self.alarm.set_earlier(at).await?;
         self.armed.set(Some(at));
         Ok(())
+    }
+
+    /// The alarm was lost: deleted with everything else, or given up after it had failed too often.
+    fn arm_later(&self, now: Timestamp) {
+        let at = now + Duration::from_millis(1);
+        self.armed.set(Some(at));
+        let alarm = self.alarm.clone();
+        self.state.wait_until(async move {
+            if let Err(error) = alarm.set_earlier(at).await {
+                tracing::warn!(%error, "the alarm of a feed's heartbeats cannot be set; it is tried again later");
+            }
+        });
     }
 
     /// Waits for those who go, so that others are told at once.
@@ -228,9 +245,20 @@ impl<S: ObjectState> Sender for Inner<S> {
 
     fn sent(&self) {
         let gone = self.core.take_removed();
-        if !gone.is_empty() && self.core.count() == 0 {
+        let is_empty = self.core.count() == 0;
+        if is_empty && !gone.is_empty() {
             self.core.nudge(); // nobody is left to wait for
         }
+        let now = self.now();
+        if !is_empty && self.armed.get().is_some_and(|armed| armed + LATE < now) {
+            self.arm_later(now);
+        }
+    }
+}
+
+impl<S: ObjectState> Owner for Feed<S> {
+    fn core(&self) -> &Core {
+        &self.0.core
     }
 }
 

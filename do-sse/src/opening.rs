@@ -2,10 +2,10 @@ use crate::{
     answer, asked,
     core::{Arrival, Asked, Backlog, Core, Snapshot},
 };
-use do_core::{Error, ErrorKind, Timestamp};
+use do_core::{Error, ErrorKind, Refusal, Response, Timestamp};
 use http::{HeaderMap, Method, Request, Uri};
 use serde::Serialize;
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 /// Somebody on their way in: made by [`Feed::open`](crate::Feed::open) and `Hub::open`. Nothing happens before `start`.
 #[must_use = "nothing happens before `start`"]
@@ -101,6 +101,37 @@ impl<'a, F> Opening<'a, F> {
         }
         Ok((arrival, asked))
     }
+}
+
+#[allow(private_bounds)] // feeds and hubs
+impl<F: Owner> Opening<'_, F> {
+    /// Sends this client away instead, to come back after this time: what 503 and 429 are elsewhere. As
+    /// [`later`](crate::later), with the headers by which pages of other origins may read it.
+    pub fn later(self, retry: Duration) -> Response {
+        self.dress(crate::later(retry))
+    }
+
+    /// Tells this client to stay away instead. As [`stop`](crate::stop), with the headers by which pages of other origins
+    /// may read it.
+    pub fn stop(self) -> Response {
+        self.dress(crate::stop())
+    }
+
+    /// Refuses this client instead. As [`refuse`](crate::refuse), with the headers by which pages of other origins may
+    /// read it.
+    pub fn refuse(self, refusal: Refusal) -> Response {
+        self.dress(crate::refuse(refusal))
+    }
+
+    fn dress(self, mut response: Response) -> Response {
+        answer::cors_headers(&self.feed.core().settings, self.uri, self.headers, response.headers_mut());
+        response
+    }
+}
+
+/// What has connections.
+pub(crate) trait Owner {
+    fn core(&self) -> &Core;
 }
 
 impl<F> fmt::Debug for Opening<'_, F> {

@@ -236,7 +236,6 @@ mod remote;
 mod room;
 mod semaphore;
 mod settings;
-mod tables;
 mod wire;
 
 pub use broadcast::Broadcast;

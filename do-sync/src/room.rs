@@ -26,7 +26,7 @@ pub(crate) struct Inner<S: ObjectState> {
     pub(crate) tag: Option<Tag>,
     pub(crate) settings: Settings,
     pub(crate) alarm: Option<Alarm<S>>,
-    pub(crate) log: crate::log::Memory,
+    pub(crate) log: crate::log::Memory<S>,
     pub(crate) members: crate::member::Memory,
     pub(crate) flow: Flow<S>,
     pub(crate) watch: Watch<S>,
@@ -57,12 +57,13 @@ impl<S: ObjectState> Room<S> {
         alarm: Option<Alarm<S>>,
         pings: Option<AutoResponse>,
     ) -> Self {
+        let log = crate::log::Memory::new(&state, key(tag.as_ref()), &settings.history);
         Self(Rc::new(Inner {
             state,
             tag,
             settings,
             alarm,
-            log: crate::log::Memory::default(),
+            log,
             members: crate::member::Memory::default(),
             flow: Flow::default(),
             watch: Watch::default(),
@@ -108,7 +109,7 @@ impl<S: ObjectState> Room<S> {
 
     /// What the room is called in tables and attachments: its tag, or what is nobody's.
     pub(crate) fn key(&self) -> &str {
-        self.tag().map_or(ALL, Tag::as_str)
+        key(self.tag())
     }
 
     /// The tag that makes a socket a member; `None` for [`all`](Self::all).
@@ -258,6 +259,10 @@ impl<S: ObjectState> Room<S> {
     pub fn send_all(&self, message: impl Into<Message>) -> BroadcastReport {
         self.broadcast(message).send()
     }
+}
+
+fn key(tag: Option<&Tag>) -> &str {
+    tag.map_or(ALL, Tag::as_str)
 }
 
 impl<S: ObjectState> Clone for Room<S> {

@@ -86,18 +86,6 @@ impl Core {
         self.inner().ring.as_ref().map(Ring::position)
     }
 
-    /// The position that the next event gets; `None` without a history.
-    pub(crate) fn next_position(&self) -> Option<Position> {
-        self.inner().ring.as_ref().map(Ring::next)
-    }
-
-    /// Keeps an event that has its number.
-    pub(crate) fn record(&self, event: Recorded) {
-        if let Some(ring) = &mut self.inner().ring {
-            ring.append(event);
-        }
-    }
-
     /// Takes over a history that was kept elsewhere.
     pub(crate) fn load(&self, newest: Position, events: impl IntoIterator<Item = Recorded>) {
         if let Some(ring) = &mut self.inner().ring {

@@ -376,8 +376,8 @@ impl<'a, S: ObjectState> Roster<'a, S> {
     ) -> Result<Changes, Error> {
         let mut changes = Changes::default();
         let (memory, log) = (self.memory(), self.room.log());
-        let given = log.given();
-        let written = self.store().together(|| {
+        // What is written of it is told to nobody before it is all there.
+        let written = log.journal().transaction(|| {
             self.catch_up(&mut changes)?;
             body(&mut changes)?;
             let logged = log.append_all(changes.news.iter().map(News::entry))?;
@@ -386,10 +386,7 @@ impl<'a, S: ObjectState> Roster<'a, S> {
             Ok(())
         });
         // What was to be written, and could not be, is found out again by the next.
-        written.inspect_err(|_| {
-            memory.forget();
-            log.take_back(given);
-        })?;
+        written.map_err(Error::from).inspect_err(|_| memory.forget())?;
         if changes.whole {
             memory.load();
         }
