@@ -143,6 +143,7 @@ fn an_event_that_is_not_stored_is_not_sent() {
     world.kit.run(async {
         let mut ann = Reader::at(&world, "/").await;
         ann.news();
+        world.kit.settle().await;
         world.kit.fail_next(&world.log, Failing::Sql);
         world.try_ask(Command::Publish("refused".into())).await.unwrap_err();
         let jam = "CREATE TRIGGER jam BEFORE INSERT ON _feed_log BEGIN SELECT RAISE(ABORT, 'jammed'); END";

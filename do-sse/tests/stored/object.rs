@@ -92,7 +92,8 @@ impl<S: ObjectState> Log<S> {
             Command::Other(text) => self.other.publish(text)?.position.to_string().into(),
             Command::Many(count, bytes) => {
                 for n in 0..count {
-                    let text = format!("{n:0>bytes$}");
+                    let digits = n.to_string();
+                    let text = "0".repeat(bytes.saturating_sub(digits.len())) + &digits;
                     self.publish(&*text, &text)?;
                 }
                 Value::Null

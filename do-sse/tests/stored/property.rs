@@ -55,10 +55,12 @@ async fn disturb(world: &mut World, rng: &mut fastrand::Rng, readers: &mut [Read
         }
         9 => {
             let _ = world.try_ask(Command::Undone("undone".into())).await;
+            world.kit.settle().await; // see `Feed::stored`
         }
         10 => {
             *count += 1;
             let _ = world.try_ask(Command::UndoneThen("undone".into(), count.to_string())).await;
+            world.kit.settle().await;
         }
         11 => {
             let _ = world.try_ask(Command::DeleteAll).await;
