@@ -190,6 +190,11 @@ impl Core {
         }
     }
 
+    /// Whether the ring will do for who asks for this, however much more is kept elsewhere.
+    pub(crate) fn suffices(&self, asked: &Asked) -> bool {
+        self.inner().ring.as_ref().is_none_or(|ring| ring.suffices(after(asked)))
+    }
+
     /// What a newcomer is told first, in whole events, and whether that is all for this connection.
     fn preface(
         &self,
