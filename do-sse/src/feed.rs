@@ -146,7 +146,8 @@ impl<S: ObjectState> Feed<S> {
 impl<S: ObjectState> Opening<'_, Feed<S>> {
     /// Begins the stream: gives the response to return from `fetch`. Who cannot be let in now gets one that says when to
     /// come back: when there is no place, or when the alarm cannot be set. Who is refused by the
-    /// [registry](Feed::connections) gets what [`refuse`](Self::refuse) says.
+    /// [registry](Feed::connections) gets what [`refuse`](Self::refuse) says. A CORS [preflight](crate::preflight) is answered
+    /// where the settings allow other origins.
     ///
     /// # Errors
     /// Those of the snapshot and the backlog. Nobody is in then.
@@ -156,11 +157,16 @@ impl<S: ObjectState> Opening<'_, Feed<S>> {
     pub async fn start(self) -> Result<Response, Error> {
         let this = self.feed;
         let feed = &*this.0;
+        let mut response = Response::new(Body::empty());
+        // First of all: a preflight brings no cookies, and nobody is to be found out by it.
+        if let Some((status, headers)) = self.preflight(&feed.core) {
+            (*response.status_mut(), *response.headers_mut()) = (status, headers);
+            return Ok(response);
+        }
         let admitted = match self.admitted.clone() {
             Ok(admitted) => admitted,
             Err(refusal) => return Ok(self.refuse(refusal)),
         };
-        let mut response = Response::new(Body::empty());
         self.write_headers(&feed.core, response.headers_mut());
         if self.is_head() {
             return Ok(response);
