@@ -2,10 +2,10 @@ use crate::{
     answer, asked,
     core::{Arrival, Asked, Backlog, Core, Snapshot},
 };
-use do_core::{Error, ErrorKind, Timestamp};
+use do_core::{Admission, Error, ErrorKind, Refusal, Response, Timestamp};
 use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use serde::Serialize;
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 /// Somebody on their way in: made by [`Feed::open`](crate::Feed::open) and `Hub::open`. Nothing happens before `start`.
 #[must_use = "nothing happens before `start`"]
@@ -13,6 +13,8 @@ pub struct Opening<'a, F> {
     pub(crate) feed: &'a F,
     pub(crate) method: &'a Method,
     pub(crate) asked: Asked,
+    /// Who it is, or why they may not come.
+    pub(crate) admitted: Result<Admission, Refusal>,
     arrival: Arrival,
     uri: &'a Uri,
     headers: &'a HeaderMap,
@@ -26,6 +28,7 @@ impl<'a, F> Opening<'a, F> {
             feed,
             method: request.method(),
             asked: asked::of(request),
+            admitted: Ok(Admission::anonymous()),
             arrival: Arrival { random, ..Arrival::default() },
             uri: request.uri(),
             headers: request.headers(),
@@ -79,6 +82,10 @@ impl<'a, F> Opening<'a, F> {
     /// The headers of the answer.
     pub(crate) fn write_headers(&self, core: &Core, headers: &mut HeaderMap) {
         answer::stream_headers(headers);
+        self.write_cors(core, headers);
+    }
+
+    fn write_cors(&self, core: &Core, headers: &mut HeaderMap) {
         if let Some(origins) = &core.settings.cors {
             answer::cors_headers(origins, self.uri, self.headers, headers);
         }
@@ -108,6 +115,37 @@ impl<'a, F> Opening<'a, F> {
         }
         Ok((arrival, asked))
     }
+}
+
+#[allow(private_bounds)] // feeds and hubs
+impl<F: Owner> Opening<'_, F> {
+    /// Sends this client away instead, to come back after this time: what 503 and 429 are elsewhere. As
+    /// [`later`](crate::later), with the headers by which pages of other origins may read it.
+    pub fn later(self, retry: Duration) -> Response {
+        self.dress(crate::later(retry))
+    }
+
+    /// Tells this client to stay away instead. As [`stop`](crate::stop), with the headers by which pages of other origins
+    /// may read it.
+    pub fn stop(self) -> Response {
+        self.dress(crate::stop())
+    }
+
+    /// Refuses this client instead. As [`refuse`](crate::refuse), with the headers by which pages of other origins may
+    /// read it.
+    pub fn refuse(self, refusal: Refusal) -> Response {
+        self.dress(crate::refuse(refusal))
+    }
+
+    fn dress(self, mut response: Response) -> Response {
+        self.write_cors(self.feed.core(), response.headers_mut());
+        response
+    }
+}
+
+/// What has connections.
+pub(crate) trait Owner {
+    fn core(&self) -> &Core;
 }
 
 impl<F> fmt::Debug for Opening<'_, F> {

@@ -20,9 +20,6 @@ pub(crate) struct Core {
     pub(super) limits: Limits,
     pub(super) shared: Arc<Shared>,
     inner: Mutex<Inner>,
-    /// Held while an event gets its number and is sent, and while somebody comes: on many threads, numbers would else be
-    /// given twice or sent in another order, and newcomers would have an event twice or not at all. Taken before `inner`.
-    order: Mutex<()>,
 }
 
 #[derive(Debug)]
@@ -53,7 +50,7 @@ impl Core {
             issued: 0,
             removed: Vec::new(),
         };
-        Self { limits: Limits::of(&settings), settings, shared: Arc::default(), inner: Mutex::new(inner), order: Mutex::default() }
+        Self { limits: Limits::of(&settings), settings, shared: Arc::default(), inner: Mutex::new(inner) }
     }
 
     /// Locked, and without those who went meanwhile.
@@ -63,11 +60,6 @@ impl Core {
             inner.remove(serial, Cause::Gone);
         }
         inner
-    }
-
-    /// Nobody else publishes or comes as long as this is held.
-    pub(crate) fn in_order(&self) -> MutexGuard<'_, ()> {
-        self.order.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Connections that were removed since the last time, each once.
@@ -94,23 +86,21 @@ impl Core {
         self.inner().ring.as_ref().map(Ring::position)
     }
 
-    /// The position that the next event gets; `None` without a history.
-    pub(crate) fn next_position(&self) -> Option<Position> {
-        self.inner().ring.as_ref().map(Ring::next)
-    }
-
-    /// Keeps an event that has its number.
-    pub(crate) fn record(&self, event: Recorded) {
-        if let Some(ring) = &mut self.inner().ring {
-            ring.append(event);
-        }
-    }
-
     /// Takes over a history that was kept elsewhere.
     pub(crate) fn load(&self, newest: Position, events: impl IntoIterator<Item = Recorded>) {
         if let Some(ring) = &mut self.inner().ring {
             ring.load(newest, events);
         }
+    }
+
+    /// The numbers of the connections with this id.
+    pub(crate) fn serials_of(&self, id: &str) -> Vec<u64> {
+        self.inner().registry.with_id(id)
+    }
+
+    /// Whether the connection with this number is there.
+    pub(crate) fn is_open(&self, serial: u64) -> bool {
+        self.inner().registry.get(serial).is_some()
     }
 
     /// Ends connections with this id behind what waits for them. How many.
