@@ -1,0 +1,5 @@
+//! To be written.
+use do_core::testing::{Case, Driver};
+pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
+    vec![]
+}
