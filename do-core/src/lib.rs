@@ -82,6 +82,7 @@ mod first_event;
 pub mod fuzz;
 mod hold;
 mod id;
+pub mod journal;
 #[cfg(all(feature = "testing", not(target_arch = "wasm32")))]
 pub mod kit;
 pub mod limits;
@@ -99,6 +100,8 @@ mod sql;
 mod sqlite;
 mod state;
 mod stub;
+#[doc(hidden)]
+pub mod tables;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod timestamp;
@@ -109,7 +112,7 @@ pub mod workers;
 
 pub use alarm::{AlarmInfo, AlarmScheduler};
 pub use body::{Body, BodySender, TrySend};
-pub use connections::{Origins, Refusal};
+pub use connections::{Admission, Connection, Connections, Origins, Peer, Refusal, StreamTicket};
 pub use env::{Env, Secret};
 pub use error::{Error, ErrorKind, Failure};
 pub use hold::hold_output;

@@ -31,7 +31,8 @@ pub enum Item {
     /// A comment's line, without the colon and one space behind it: empty for the heartbeats of this crate. Clients leave
     /// it out, other than to see that the connection lives.
     Comment(String),
-    /// How long to wait before reconnecting, from now on: counts when it is read, whether or not an event follows.
+    /// How long to wait before reconnecting, from now on: counts when it is read, whether or not an event follows. Up to
+    /// `u64::MAX` milliseconds, as the stream says: bound it before adding it to an `Instant`.
     Retry(Duration),
 }
 
@@ -189,7 +190,7 @@ impl Decoder {
         &self.last_event_id
     }
 
-    /// How long to wait before reconnecting, if the stream has said so.
+    /// How long to wait before reconnecting, if the stream has said so: anything up to `u64::MAX` milliseconds.
     pub fn retry(&self) -> Option<Duration> {
         self.retry
     }
@@ -305,4 +306,34 @@ fn whole_number(digits: &[u8]) -> Option<u64> {
     plain.then(|| {
         digits.iter().fold(0_u64, |n, digit| n.saturating_mul(10).saturating_add(u64::from(digit - b'0')))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_stream_needs_no_more_memory_than_a_short_one() {
+        let stream = "id: 1\r\ndata: some words\r\n\r\n: beat\n\n".repeat(2_000);
+        for size in [1, 7, 64] {
+            let (mut decoder, mut largest, mut events) = (Decoder::with_limit(100), 0, 0);
+            for chunk in stream.as_bytes().chunks(size) {
+                decoder.push(chunk).unwrap();
+                while decoder.next_event().unwrap().is_some() {
+                    events += 1;
+                }
+                largest = largest.max(decoder.input.capacity());
+            }
+            assert_eq!(events, 2_000);
+            assert!(largest <= 512, "{largest} bytes in chunks of {size}");
+        }
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_given_up_at_the_limit() {
+        let mut decoder = Decoder::with_limit(1_000);
+        let read = |decoder: &mut Decoder| decoder.push(b"x").and_then(|()| decoder.next_item());
+        assert_eq!((0..5_000).take_while(|_| read(&mut decoder).is_ok()).count(), 1_000);
+        assert_eq!((decoder.input.len(), decoder.input.capacity()), (0, 0));
+    }
 }

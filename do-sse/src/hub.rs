@@ -1,5 +1,6 @@
 use crate::{
-    Broadcast, Event, Info, Opening, Publication, Published, Settings, Stats, core::Core, send::Sender,
+    Broadcast, Event, Info, Opening, Publication, Published, Settings, Stats, core::Core, opening::Owner,
+    send::Sender,
 };
 use do_core::{BroadcastReport, Error, Position, Timestamp};
 use http::Request;
@@ -110,11 +111,13 @@ impl Hub {
     }
 }
 
-impl Hub {
-    pub(crate) fn core(&self) -> &Core {
+impl Owner for Hub {
+    fn core(&self) -> &Core {
         &self.0.core
     }
+}
 
+impl Hub {
     pub(crate) fn now(&self) -> Timestamp {
         self.0.now()
     }

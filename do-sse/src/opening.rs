@@ -2,10 +2,10 @@ use crate::{
     answer, asked,
     core::{Arrival, Asked, Backlog, Core, Snapshot},
 };
-use do_core::{Error, ErrorKind, Timestamp};
-use http::{HeaderMap, Method, Request, Uri};
+use do_core::{Admission, Error, ErrorKind, Refusal, Response, Timestamp};
+use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use serde::Serialize;
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 /// Somebody on their way in: made by [`Feed::open`](crate::Feed::open) and `Hub::open`. Nothing happens before `start`.
 #[must_use = "nothing happens before `start`"]
@@ -13,6 +13,8 @@ pub struct Opening<'a, F> {
     pub(crate) feed: &'a F,
     pub(crate) method: &'a Method,
     pub(crate) asked: Asked,
+    /// Who it is, or why they may not come.
+    pub(crate) admitted: Result<Admission, Refusal>,
     arrival: Arrival,
     uri: &'a Uri,
     headers: &'a HeaderMap,
@@ -26,6 +28,7 @@ impl<'a, F> Opening<'a, F> {
             feed,
             method: request.method(),
             asked: asked::of(request),
+            admitted: Ok(Admission::anonymous()),
             arrival: Arrival { random, ..Arrival::default() },
             uri: request.uri(),
             headers: request.headers(),
@@ -79,7 +82,14 @@ impl<'a, F> Opening<'a, F> {
     /// The headers of the answer.
     pub(crate) fn write_headers(&self, core: &Core, headers: &mut HeaderMap) {
         answer::stream_headers(headers);
-        answer::cors_headers(&core.settings, self.uri, self.headers, headers);
+        if let Some(origins) = &core.settings.cors {
+            answer::cors_headers(origins, self.uri, self.headers, headers);
+        }
+    }
+
+    /// The answer to a browser that only asks whether it may.
+    pub(crate) fn preflight(&self, core: &Core) -> Option<(StatusCode, HeaderMap)> {
+        answer::preflight_parts(core.settings.cors.as_ref()?, self.method, self.uri, self.headers)
     }
 
     /// Asks the application for what it shows. Without an await to what follows: nothing falls in between.
@@ -103,6 +113,37 @@ impl<'a, F> Opening<'a, F> {
     }
 }
 
+#[allow(private_bounds)] // feeds and hubs
+impl<F: Owner> Opening<'_, F> {
+    /// Sends this client away instead, to come back after this time: what 503 and 429 are elsewhere. As
+    /// [`later`](crate::later), with the headers by which pages of other origins may read it.
+    pub fn later(self, retry: Duration) -> Response {
+        self.dress(crate::later(retry))
+    }
+
+    /// Tells this client to stay away instead. As [`stop`](crate::stop), with the headers by which pages of other origins
+    /// may read it.
+    pub fn stop(self) -> Response {
+        self.dress(crate::stop())
+    }
+
+    /// Refuses this client instead. As [`refuse`](crate::refuse), with the headers by which pages of other origins may
+    /// read it.
+    pub fn refuse(self, refusal: Refusal) -> Response {
+        self.dress(crate::refuse(refusal))
+    }
+
+    fn dress(self, mut response: Response) -> Response {
+        answer::cors_headers(&self.feed.core().settings, self.uri, self.headers, response.headers_mut());
+        response
+    }
+}
+
+/// What has connections.
+pub(crate) trait Owner {
+    fn core(&self) -> &Core;
+}
+
 impl<F> fmt::Debug for Opening<'_, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Opening")
@@ -114,12 +155,17 @@ impl<F> fmt::Debug for Opening<'_, F> {
 
 #[cfg(not(target_arch = "wasm32"))]
 impl Opening<'_, crate::Hub> {
-    /// Begins the stream: the response to return. Who cannot be let in now gets one that says when to come back.
+    /// Begins the stream: the response to return. Who cannot be let in now gets one that says when to come back. A CORS
+    /// [preflight](crate::preflight) is answered where the settings allow other origins.
     ///
     /// # Errors
     /// Those of the snapshot and the backlog. Nobody is in then.
     pub fn start(self) -> Result<http::Response<crate::EventStream>, Error> {
         let (hub, mut response) = (self.feed, http::Response::new(crate::EventStream::ended()));
+        if let Some((status, headers)) = self.preflight(hub.core()) {
+            (*response.status_mut(), *response.headers_mut()) = (status, headers);
+            return Ok(response);
+        }
         self.write_headers(hub.core(), response.headers_mut());
         if self.is_head() {
             return Ok(response);

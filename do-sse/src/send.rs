@@ -3,9 +3,8 @@
 use crate::{
     Event, Info,
     connection::Kind,
-    core::{Core, Outgoing, Recorded, Target},
+    core::{Core, Outgoing, Target},
 };
-use bytes::Bytes;
 use do_core::{BroadcastReport, Error, ErrorKind, Position, Timestamp};
 use std::{fmt, sync::Arc};
 
@@ -14,29 +13,14 @@ pub(crate) trait Sender {
     fn core(&self) -> &Core;
     fn now(&self) -> Timestamp;
 
-    /// Keeps an event and gives it its number.
-    fn keep(&self, event: &Event, topics: &[Arc<str>]) -> Result<(Position, Bytes), Error> {
-        let core = self.core();
-        let position = core.next_position().ok_or_else(without_history)?;
-        let bytes = event.encode(Some(position));
-        core.record(Recorded {
-            seq: position.seq(),
-            at: self.now(),
-            bytes: bytes.clone(),
-            topics: topics.into(),
-        });
-        Ok((position, bytes))
+    /// Numbers an event, keeps it and sends it.
+    fn publish(&self, event: &Event, topics: Vec<Arc<str>>) -> Result<Published, Error> {
+        let (position, report) = self.core().publish(event, topics, self.now())?;
+        Ok(Published { position, report })
     }
 
     /// Called when something was sent: some may have gone by it.
     fn sent(&self) {}
-}
-
-pub(crate) fn without_history() -> Error {
-    Error::new(
-        ErrorKind::Invalid,
-        "this feed has no history: broadcast, or give it one by `Settings::history`",
-    )
 }
 
 /// An event on its way to some connections. Made by `broadcast`; nothing is sent before [`send`](Self::send).
@@ -65,7 +49,7 @@ impl<'a> Broadcast<'a> {
         self
     }
 
-    /// Only to those of whom this is true. It must not use the feed.
+    /// Only to those of whom this is true.
     pub fn filter(mut self, filter: impl FnMut(&Info) -> bool + 'a) -> Self {
         self.target.filter = Some(Box::new(filter));
         self
@@ -120,18 +104,16 @@ impl<'a> Publication<'a> {
     /// Numbers it, keeps it, and sends it with its position as id.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when the feed has no history, or the event an id of its own. Nothing has happened then.
+    /// [`ErrorKind::Invalid`] when the feed has no history, or the event an id of its own; [`ErrorKind::Limit`] when it is
+    /// longer than all that the history holds. Nothing has happened then.
     pub fn send(self) -> Result<Published, Error> {
         if self.event.has_id() {
             let message = "a published event gets its position as id, and cannot have another one";
             return Err(Error::new(ErrorKind::Invalid, message));
         }
-        let (position, bytes) = self.sender.keep(&self.event, &self.topics)?;
-        let outgoing = Outgoing { bytes, kind: Kind::Numbered, key: None };
-        let target = Target { topics: self.topics, ..Target::default() };
-        let report = self.sender.core().deliver(&outgoing, target, self.sender.now());
+        let published = self.sender.publish(&self.event, self.topics)?;
         self.sender.sent();
-        Ok(Published { position, report })
+        Ok(published)
     }
 }
 

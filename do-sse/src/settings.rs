@@ -69,6 +69,12 @@ pub enum OnDuplicate {
     Reject,
 }
 
+/// As good as never, and within what times and floating point numbers can express.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
+/// With the jitter within what the timers of JavaScript take, which fire at once when it is more.
+const LONGEST_RETRY: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -129,14 +135,14 @@ impl Settings {
     /// How old a connection may get: it ends at a random time between 80 and 100 % of this, so that those that came
     /// together do not come back together. Its client comes back and resumes.
     pub fn max_age(mut self, age: Duration) -> Self {
-        self.max_age = Some(age);
+        self.max_age = Some(age.min(LONGEST));
         self
     }
 
     /// After how long a client comes back when its stream ends: each is told a random time between this and half as much
-    /// again, when its stream begins.
+    /// again, when its stream begins. At most 14 days.
     pub fn retry(mut self, retry: Duration) -> Self {
-        self.retry = retry;
+        self.retry = retry.min(LONGEST_RETRY);
         self
     }
 
@@ -147,9 +153,9 @@ impl Settings {
     }
 
     /// After how long a silence a connection is sent a comment, which no listener of a page hears. Proxies close what is
-    /// silent for long, and a write is how it is found out that a client is gone. At least 100 ms.
+    /// silent for long, and a write is how it is found out that a client is gone. At least 100 ms; a hundred years are never.
     pub fn heartbeat(mut self, every: Duration) -> Self {
-        self.heartbeat = every.max(Duration::from_millis(100));
+        self.heartbeat = every.clamp(Duration::from_millis(100), LONGEST);
         self
     }
 
@@ -159,7 +165,8 @@ impl Settings {
         self
     }
 
-    /// The pages of other origins that may read the feed, with cookies. Without it, those of its own origin.
+    /// The pages of other origins that may read the feed, with cookies. Without it, those of its own origin. Answers that
+    /// are made elsewhere, such as [`stop`](crate::stop), need [`cors`](crate::cors).
     pub fn cors(mut self, origins: Origins) -> Self {
         self.cors = Some(origins);
         self

@@ -135,8 +135,8 @@ pub enum Refusal {
         /// When to come back.
         retry_after: Duration,
     },
-    /// They come too often: 429 with `Retry-After`, in whole seconds.
-    #[error("too many attempts")]
+    /// They come too often, or are here too often already: 429 with `Retry-After`, in whole seconds.
+    #[error("too many attempts or connections")]
     TooMany {
         /// When to come back.
         retry_after: Duration,

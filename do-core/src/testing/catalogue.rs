@@ -6,7 +6,7 @@ use super::{
     deployment::Deployment,
     difference::HostKind,
     driver::{Client, Driver, Opened, PanicCost, Received},
-    exchange::{Exchange, Head, Leave, Notices, Piece},
+    exchange::{Exchange, Head, Leave, Piece},
 };
 use crate::Message;
 use std::time::Duration;
@@ -76,10 +76,6 @@ impl Driver for Nowhere {
     }
 
     fn panic_cost(&self) -> PanicCost {
-        match *self {}
-    }
-
-    fn notices(&self) -> Notices {
         match *self {}
     }
 }

@@ -168,7 +168,8 @@ const DIFFERENCES: &[Difference] = &[
         rules: &["B17"],
         workerd: "A client that closes its connection is noticed with the first write after it, which still succeeds; \
                   one that ends only its own side goes on reading.",
-        tokio: "A client that closes its connection, or only its own side of it, is gone at once.",
+        tokio: "As workerd, where `Host::serve` serves. Other servers may take a client that ends its own side for gone, \
+                as hyper and axum do by default.",
         kit: "There is no connection: who drops the response is gone at once.",
     },
     Difference {

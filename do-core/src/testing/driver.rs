@@ -2,7 +2,7 @@ use super::{
     case::{Fault, Outcome},
     deployment::Deployment,
     difference::HostKind,
-    exchange::{Exchange, Head, Notices},
+    exchange::{Exchange, Head},
 };
 use crate::Message;
 use std::time::Duration;
@@ -71,9 +71,6 @@ pub trait Driver {
 
     /// What a panic costs here.
     fn panic_cost(&self) -> PanicCost;
-
-    /// When a client that closes is noticed here.
-    fn notices(&self) -> Notices;
 }
 
 /// What a panic in one object costs.

@@ -31,7 +31,7 @@ pub trait Exchange: Sized {
     /// Nothing came within the driver's time limit, or what came is no HTTP.
     async fn read(&mut self, most: usize) -> Result<Piece, Fault>;
 
-    /// Ends the client's side of the connection and goes on reading the other one.
+    /// Ends the client's side of the connection, with what it has sent of the request, and goes on reading the other one.
     ///
     /// # Errors
     /// The connection is gone.
@@ -59,16 +59,6 @@ pub enum Leave {
     Close,
     /// It resets the connection: an RST.
     Reset,
-}
-
-/// When a host knows of a client that closed while it gets a response (rule B17). Of a reset it knows at once
-/// everywhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Notices {
-    /// With the FIN. It takes a client that only ends its own side for one that left.
-    AtOnce,
-    /// With the first write after it, which still succeeds.
-    AtWrite,
 }
 
 /// A request whose body, if there is one, is as long as its `content-length` says, or in chunks without one.

@@ -43,7 +43,7 @@ pub use catalogue::{Listed, Nowhere, catalogue, listed};
 pub use deployment::Deployment;
 pub use difference::{Difference, HostKind, differences};
 pub use driver::{Client, Driver, Opened, PanicCost, Received};
-pub use exchange::{Exchange, Head, Leave, Notices, Piece};
+pub use exchange::{Exchange, Head, Leave, Piece};
 pub use lab::{ClientExt, Lab, closed};
 pub use platform::platform_page;
 pub use probe::Probe;

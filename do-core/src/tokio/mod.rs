@@ -87,8 +87,8 @@
 //!   panic=abort it takes the isolate (rule B11).
 //! - The body of a call that a reset of the caller cuts off is an error for its reader; on Workers it may look complete
 //!   (rules B13, C6).
-//! - A client that closes its side of a connection is taken for gone at once; Workers notices with the first write
-//!   after that, and a half-closed client goes on reading there (rule B17).
+//! - A server of your own may take a client that closes only its side of a connection for gone, as axum does; with
+//!   Workers and [`Host::serve`] it goes on reading (rule B17).
 //! - Calls to other objects that were made before a write whose commit fails leave; on Workers the reset may overtake
 //!   them (rule C4).
 //! - A response whose status cannot be sent (1xx, 600 and above) is 500 for a client on both; between objects Workers
@@ -119,6 +119,7 @@ mod service;
 mod shard;
 mod state;
 mod upgrade;
+mod wire;
 mod ws;
 #[cfg(feature = "testing")]
 pub(crate) use ws::decoder::fuzz as ws_fuzz;

@@ -1,6 +1,6 @@
 //! A plain HTTP/1.1 server for those who need no framework.
 
-use super::{host::Host, namespace::HostEnv};
+use super::{host::Host, namespace::HostEnv, wire::Wire};
 use crate::{
     Body, Failure, Request, Response,
     answered::{answered, internal_error},
@@ -8,7 +8,7 @@ use crate::{
 use http::{Method, StatusCode, header};
 use http_body::Body as _;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioTimer;
 use std::{
     convert::Infallible,
     future::Future,
@@ -62,9 +62,10 @@ impl Host {
     /// answers each request, as the entry of a Worker does; its failures become responses by
     /// [`reply::error`](crate::reply::error).
     ///
-    /// A client that ends its side of the connection counts as gone, and the open body of its response as closed, at
-    /// once: Workers notices only with the next write (rule B17). So a client must keep its side open until it has read
-    /// everything.
+    /// Clients leave as they do on Workers (rule B17). One that ends only its own side of the connection still gets its
+    /// answer, and goes on reading it. From that, one that closed cannot be told but by writing to it: the next write
+    /// succeeds, and then the body of the response is closed, about as soon as what was written has arrived. One that
+    /// resets is gone at once. So an open response to a client that may be gone has to be written to now and then.
     ///
     /// Options of accepted sockets, such as buffer sizes, are set on the listener, from which they inherit them.
     /// For TLS, HTTP/2 or middleware, mount [`service`](super::HostNamespace::service) in a server of your own.
@@ -119,7 +120,8 @@ where
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
-        .serve_connection(TokioIo::new(stream), service)
+        .half_close(true)
+        .serve_connection(Wire::new(stream), service)
         .with_upgrades();
     let mut served = pin!(served);
     let ended = tokio::select! {

@@ -14,6 +14,11 @@ use std::{
 ///
 /// Errors become responses, by [`reply::error`]. In plain hyper the connection must be served `with_upgrades()`,
 /// or no WebSocket can be accepted.
+///
+/// When a client is taken for gone is up to the server. hyper, and with it axum, by default drops one that ends its side
+/// of the connection, even if it goes on reading, at once. With hyper's `half_close(true)` it goes on reading, but one that
+/// closed is noticed with the second write after it rather than the first, and so is one that resets.
+/// [`Host::serve`](super::Host::serve) does as Workers do (rule B17).
 #[derive(Clone)]
 pub struct NamespaceService<R> {
     namespace: HostNamespace,

@@ -5,6 +5,7 @@ mod alarms;
 mod common;
 mod gates;
 mod identity;
+mod leaving;
 mod lifecycle;
 mod migrations;
 mod regression;

@@ -5,9 +5,11 @@
 mod alarms;
 mod clients;
 mod common;
+mod connections;
 mod faults;
 mod first_event;
 mod interleavings;
+mod journal;
 mod misuse;
 mod objects;
 mod order;

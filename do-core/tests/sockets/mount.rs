@@ -111,6 +111,20 @@ async fn serves_by_itself() {
     exercise(&mut rig, addr).await;
 }
 
+/// It comes with the handshake, so that HTTP has read it; and it is longer than one read of a socket.
+#[tokio::test]
+async fn what_is_sent_behind_the_handshake_is_read_first() {
+    let mut rig = Rig::start::<Mounted>().await;
+    let long = "x".repeat(6_000);
+    let mut raw = Raw::connect(rig.addr, None).await;
+    let early =
+        [upgrade_head("room").as_bytes(), &frame(TEXT, long.as_bytes()), &frame(TEXT, b"second")].concat();
+    raw.send(&early).await;
+    assert!(raw.head().await.starts_with("HTTP/1.1 101"));
+    raw.text("third").await;
+    rig.expect(["new", "message text of 6000 bytes", r#"message "second""#, r#"message "third""#]).await;
+}
+
 #[tokio::test]
 async fn a_front_that_drops_the_101_ends_in_a_close_1006() {
     struct H;

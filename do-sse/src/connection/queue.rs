@@ -281,3 +281,6 @@ impl Queue {
         Some(entry.bytes)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,6 +23,7 @@ impl EventStream {
     }
 
     /// One that is at its end.
+    #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn ended() -> Self {
         Self { connection: None }
     }

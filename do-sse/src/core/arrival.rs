@@ -4,7 +4,7 @@ use super::{
     core::{Core, Inner},
     deliver::Held,
     registry::{Entry as Place, Info},
-    ring::Replay,
+    ring::{PAGE, Replay},
 };
 use crate::{
     Event, OnDuplicate,
@@ -73,6 +73,8 @@ pub struct Backlog {
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) stream: EventStream,
+    /// The number and the id of the connection; `None` for one that ends with a page of a replay.
+    pub(crate) joined: Option<(u64, Arc<str>)>,
 }
 
 /// Why somebody is not in.
@@ -143,6 +145,7 @@ impl Core {
         }
         inner.stats.opened += 1;
         let stream = EventStream::new(Arc::clone(&connection));
+        let joined = (!is_page).then(|| (serial, Arc::clone(&id)));
         if is_page {
             connection.drain();
             inner.stats.ended(Cause::Closed);
@@ -157,7 +160,7 @@ impl Core {
             Some(held) => held.borrow_mut().push(connection),
             None => connection.wake(),
         }
-        Ok(Ok(Opened { stream }))
+        Ok(Ok(Opened { stream, joined }))
     }
 
     /// After how long a client comes back.
@@ -177,15 +180,13 @@ impl Core {
 
     /// Whether they have to be told the state of things.
     pub(crate) fn is_news_to(&self, asked: &Asked, backlog: Option<&Backlog>, now: Timestamp) -> bool {
-        let Asked::After(_) = asked else { return true };
-        match backlog {
-            Some(backlog) => backlog.gap.is_some(),
-            None => {
-                let inner = &mut *self.inner();
-                let Some(ring) = &mut inner.ring else { return true };
+        match (asked, backlog) {
+            (Asked::Fresh, _) => true,
+            (Asked::After(_), Some(backlog)) => backlog.gap.is_some(),
+            (Asked::After(_), None) => self.inner().ring.as_mut().is_none_or(|ring| {
                 ring.expire(now);
-                ring.replay(after(asked), &[], None).gap.is_some()
-            }
+                !ring.can_resume(after(asked))
+            }),
         }
     }
 
@@ -243,12 +244,13 @@ struct Told {
 
 fn told(inner: &mut Inner, arrival: &Arrival, asked: &Asked, now: Timestamp) -> Told {
     if let Some(backlog) = &arrival.backlog {
+        let (events, is_page) = page(&backlog.events);
         return Told {
             from: backlog.from.clone().filter(|_| backlog.gap.is_none()),
             at: backlog.from.clone(),
             gap: backlog.gap,
-            events: backlog.events.iter().map(Event::to_bytes).collect(),
-            is_page: false,
+            events,
+            is_page,
             is_resumed: backlog.gap.is_none() && *asked != Asked::Fresh,
         };
     }
@@ -265,6 +267,22 @@ fn told(inner: &mut Inner, arrival: &Arrival, asked: &Asked, now: Timestamp) -> 
     );
     let text = |position: Position| position.to_string();
     Told { from: from.map(text), at: Some(text(at)), gap, events, is_page, is_resumed }
+}
+
+/// As many events as go over one connection, and whether there are more. Only behind one with an id can a client come
+/// back for the rest.
+fn page(events: &[Event]) -> (Vec<Bytes>, bool) {
+    let (mut shown, mut length, mut can_resume) = (Vec::with_capacity(events.len()), 0, false);
+    for event in events {
+        let bytes = event.to_bytes();
+        length += bytes.len();
+        if length > PAGE && can_resume {
+            return (shown, true);
+        }
+        can_resume = event.has_id();
+        shown.push(bytes);
+    }
+    (shown, false)
 }
 
 /// The position that is asked for: whether one is, and whether it is one.

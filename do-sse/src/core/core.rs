@@ -86,23 +86,21 @@ impl Core {
         self.inner().ring.as_ref().map(Ring::position)
     }
 
-    /// The position that the next event gets; `None` without a history.
-    pub(crate) fn next_position(&self) -> Option<Position> {
-        self.inner().ring.as_ref().map(Ring::next)
-    }
-
-    /// Keeps an event that has its number.
-    pub(crate) fn record(&self, event: Recorded) {
-        if let Some(ring) = &mut self.inner().ring {
-            ring.append(event);
-        }
-    }
-
     /// Takes over a history that was kept elsewhere.
     pub(crate) fn load(&self, newest: Position, events: impl IntoIterator<Item = Recorded>) {
         if let Some(ring) = &mut self.inner().ring {
             ring.load(newest, events);
         }
+    }
+
+    /// The numbers of the connections with this id.
+    pub(crate) fn serials_of(&self, id: &str) -> Vec<u64> {
+        self.inner().registry.with_id(id)
+    }
+
+    /// Whether the connection with this number is there.
+    pub(crate) fn is_open(&self, serial: u64) -> bool {
+        self.inner().registry.get(serial).is_some()
     }
 
     /// Ends connections with this id behind what waits for them. How many.

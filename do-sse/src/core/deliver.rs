@@ -1,12 +1,13 @@
 //! Who is sent what.
 
-use super::{Core, Info};
+use super::{Core, Info, Recorded, core::Inner, registry::Registry, ring::Ring};
 use crate::{
+    Event, Settings,
     connection::{Connection, Entry, Kind},
     stats::Cause,
 };
 use bytes::Bytes;
-use do_core::{BroadcastReport, Delivered, Timestamp, hold_output};
+use do_core::{BroadcastReport, Delivered, Error, ErrorKind, Position, Timestamp, hold_output};
 use std::{cell::RefCell, rc::Rc, sync::Arc};
 
 /// An event on its way.
@@ -29,22 +30,65 @@ pub(crate) struct Target<'a> {
 }
 
 impl Target<'_> {
-    fn has(&mut self, info: &Info) -> bool {
-        !self.except.contains(&&*info.id) && self.filter.as_mut().is_none_or(|filter| filter(info))
+    /// Those who are addressed, but for the filter; `None` for all.
+    fn listed(&self, registry: &Registry) -> Option<Vec<u64>> {
+        let except =
+            |serial: &u64| !registry.get(*serial).is_some_and(|e| self.except.contains(&&*e.info.id));
+        match (self.only, &self.topics[..]) {
+            (Some(id), _) => Some(registry.with_id(id).into_iter().filter(except).collect()),
+            (None, []) if self.except.is_empty() && self.filter.is_none() => None,
+            (None, []) => Some(registry.iter().map(|(serial, _)| serial).filter(except).collect()),
+            (None, topics) => Some(registry.listening(topics).into_iter().filter(except).collect()),
+        }
     }
 }
 
 impl Core {
     /// Puts an event into the queues of those who are addressed. Never waits; each connection's reader takes it when it
     /// comes to it.
-    pub(crate) fn deliver(
+    pub(crate) fn deliver(&self, outgoing: &Outgoing, target: Target<'_>, now: Timestamp) -> BroadcastReport {
+        let chosen = self.choose(target);
+        self.deliver_in(&mut self.inner(), outgoing, chosen, now)
+    }
+
+    /// Numbers an event, keeps it, and puts it into the queues of those who listen to any of the topics, or of everyone. All
+    /// of it at once: who comes meanwhile gets it from the history or from here, and numbers come in their order.
+    pub(crate) fn publish(
         &self,
+        event: &Event,
+        topics: Vec<Arc<str>>,
+        now: Timestamp,
+    ) -> Result<(Position, BroadcastReport), Error> {
+        let mut inner = self.inner();
+        let position = inner.ring.as_ref().map(Ring::next).ok_or_else(without_history)?;
+        let bytes = event.encode(Some(position));
+        check_length(&bytes, &self.settings)?;
+        let recorded = Recorded { seq: position.seq(), at: now, bytes, topics: topics.into() };
+        Ok((position, self.publish_in(&mut inner, recorded, now)))
+    }
+
+    /// [`publish`](Self::publish) of what was numbered and kept elsewhere.
+    pub(crate) fn publish_recorded(&self, event: Recorded, now: Timestamp) -> BroadcastReport {
+        self.publish_in(&mut self.inner(), event, now)
+    }
+
+    fn publish_in(&self, inner: &mut Inner, event: Recorded, now: Timestamp) -> BroadcastReport {
+        let outgoing = Outgoing { bytes: event.bytes.clone(), kind: Kind::Numbered, key: None };
+        let listening =
+            (!event.topics.is_empty()).then(|| inner.registry.listening(&event.topics).into_iter().collect());
+        if let Some(ring) = &mut inner.ring {
+            ring.append(event);
+        }
+        self.deliver_in(inner, &outgoing, listening, now)
+    }
+
+    fn deliver_in(
+        &self,
+        inner: &mut Inner,
         outgoing: &Outgoing,
-        mut target: Target<'_>,
+        chosen: Option<Vec<u64>>,
         now: Timestamp,
     ) -> BroadcastReport {
-        let mut inner = self.inner();
-        let inner = &mut *inner;
         let (ticket, held) = self.ticket(&mut inner.issued);
         let mut report = BroadcastReport::default();
         let mut ended: Vec<(u64, Cause)> = Vec::new();
@@ -73,22 +117,13 @@ impl Core {
                 }
             }
         };
-        if target.topics.is_empty() && target.only.is_none() {
-            for (serial, entry) in inner.registry.iter_mut() {
-                if target.has(&entry.info) {
-                    send(serial, entry);
-                }
-            }
-        } else {
-            let serials: Vec<u64> = match target.only {
-                Some(id) => inner.registry.with_id(id),
-                None => inner.registry.listening(&target.topics).into_iter().collect(),
-            };
-            for serial in serials {
-                if let Some(entry) = inner.registry.get_mut(serial)
-                    && target.has(&entry.info)
-                {
-                    send(serial, entry);
+        match chosen {
+            None => inner.registry.iter_mut().for_each(|(serial, entry)| send(serial, entry)),
+            Some(serials) => {
+                for serial in serials {
+                    if let Some(entry) = inner.registry.get_mut(serial) {
+                        send(serial, entry);
+                    }
                 }
             }
         }
@@ -96,6 +131,20 @@ impl Core {
             inner.remove(serial, cause);
         }
         report
+    }
+
+    /// Those who are addressed; `None` for all. The application's filter is asked while nothing is locked: it may do
+    /// anything.
+    fn choose(&self, mut target: Target<'_>) -> Option<Vec<u64>> {
+        let inner = self.inner();
+        let listed = target.listed(&inner.registry);
+        let (Some(filter), Some(serials)) = (&mut target.filter, &listed) else { return listed };
+        let infos: Vec<(u64, Info)> = serials
+            .iter()
+            .filter_map(|serial| Some((*serial, inner.registry.get(*serial)?.info.clone())))
+            .collect();
+        drop(inner);
+        Some(infos.into_iter().filter(|(_, info)| filter(info)).map(|(serial, _)| serial).collect())
     }
 
     /// The number of an output that is made now, and where to put those to be woken when it may leave, if not at once.
@@ -114,6 +163,24 @@ impl Core {
         // Behind what is held, if anything is.
         (*issued, None)
     }
+}
+
+/// Why nothing can be published.
+pub(crate) fn without_history() -> Error {
+    Error::new(
+        ErrorKind::Invalid,
+        "this feed has no history: broadcast, or give it one by `Settings::history`",
+    )
+}
+
+/// An event that the history cannot hold could never be resumed from.
+pub(crate) fn check_length(bytes: &[u8], settings: &Settings) -> Result<(), Error> {
+    let most = settings.history.as_ref().map_or(u64::MAX, |history| history.max_bytes);
+    if bytes.len() as u64 <= most {
+        return Ok(());
+    }
+    let message = format!("the event is {} bytes long, and the history holds {most}", bytes.len());
+    Err(Error::new(ErrorKind::Limit, message))
 }
 
 /// Connections with something that may not leave yet.

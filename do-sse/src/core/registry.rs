@@ -80,6 +80,10 @@ impl Registry {
         topics.iter().filter_map(|topic| self.topics.get(topic)).flatten().copied().collect()
     }
 
+    pub(super) fn get(&self, serial: u64) -> Option<&Entry> {
+        self.entries.get(&serial)
+    }
+
     pub(super) fn get_mut(&mut self, serial: u64) -> Option<&mut Entry> {
         self.entries.get_mut(&serial)
     }

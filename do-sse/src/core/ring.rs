@@ -94,6 +94,30 @@ impl Ring {
         self.events.front().map(|oldest| oldest.at + age)
     }
 
+    /// The number before the latest that a newcomer is shown.
+    fn before_latest(&self, topics: &[Arc<str>]) -> u64 {
+        let most = usize::try_from(self.history.replay).unwrap_or(usize::MAX);
+        let latest = self.events.iter().rev().filter(|event| concerns(&event.topics, topics)).take(most);
+        latest.last().map_or(self.newest, |first| first.seq - 1)
+    }
+
+    /// The number of the oldest event that is kept; the next one when none is.
+    fn first(&self) -> u64 {
+        self.events.front().map_or(self.newest + 1, |event| event.seq)
+    }
+
+    /// The position that is asked for, if it is one of this sequence.
+    #[allow(clippy::option_option)] // as below
+    fn known(&self, after: Option<Option<Position>>) -> Option<Position> {
+        after.flatten().filter(|p| p.epoch() == self.epoch && p.seq() <= self.newest)
+    }
+
+    /// Whether everything behind a position is kept.
+    #[allow(clippy::option_option)] // as below
+    pub(super) fn can_resume(&self, after: Option<Option<Position>>) -> bool {
+        self.known(after).is_some_and(|at| at.seq() + 1 >= self.first())
+    }
+
     /// What is behind a position, or the latest for who comes for the first time (`None`), or when the position is none
     /// (`Some(None)`).
     #[allow(clippy::option_option)] // said above
@@ -103,9 +127,8 @@ impl Ring {
         topics: &[Arc<str>],
         snapshot: Option<Position>,
     ) -> Replay {
-        let first = self.events.front().map_or(self.newest + 1, |event| event.seq);
-        let latest = (self.newest + 1).saturating_sub(self.history.replay).max(first) - 1;
-        let known = after.flatten().filter(|p| p.epoch() == self.epoch && p.seq() <= self.newest);
+        let (first, known) = (self.first(), self.known(after));
+        let latest = self.before_latest(topics);
         // Behind a snapshot is what was published since.
         let shown = snapshot.filter(|p| p.epoch() == self.epoch).map(|p| p.seq().max(first - 1));
         let (from, gap) = match (after, known) {

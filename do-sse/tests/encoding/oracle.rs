@@ -39,7 +39,7 @@ proptest! {
 
     #[test]
     fn another_parser_reads_any_bytes_as_the_decoder(bytes in stream()) {
-        // The largest times aside: it may take them for no times at all.
+        // It ignores times of more than 64 bits, which are the longest there is for the decoder.
         prop_assume!(!bytes.windows(20).any(|part| part.iter().all(u8::is_ascii_digit)));
         prop_assert_eq!(read(&[&bytes]), seen(&crate::reading::read(&bytes)));
     }

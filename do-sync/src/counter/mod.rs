@@ -1,10 +1,7 @@
 //! Numbers that are exact: each change is one SQL statement, which gives the result.
 
-use crate::{
-    once::{Once, RequestKey, check_name},
-    tables::Tables,
-};
-use do_core::{Error, ErrorKind, ObjectState, Value, limits::SQL_INTEGER_MAX};
+use crate::once::{Once, RequestKey, check_name};
+use do_core::{Error, ErrorKind, ObjectState, Value, limits::SQL_INTEGER_MAX, tables::Tables};
 use serde::{Deserialize, Serialize};
 use std::{fmt, ops::RangeInclusive, rc::Rc};
 

@@ -8,8 +8,7 @@ use super::{
     deadline::{self, Deadline, Due},
     grant::{Expired, Grant, Holder, Token},
 };
-use crate::tables::Tables;
-use do_core::{Alarm, Error, ErrorKind, ObjectState, Row, Timestamp, limits::ALARM_MAX_MS};
+use do_core::{Alarm, Error, ErrorKind, ObjectState, Row, Timestamp, limits::ALARM_MAX_MS, tables::Tables};
 use std::{rc::Rc, time::Duration};
 
 /// Longest time that something is held without being renewed: 30 days. The shortest is a millisecond.

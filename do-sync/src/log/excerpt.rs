@@ -1,6 +1,6 @@
 //! The history for the application's own use.
 
-use super::{Asked, Gap, Log, Position, store::Kept};
+use super::{Asked, Gap, Log, Position, log::frame_of};
 use crate::{Room, wire::Read};
 use bytes::Bytes;
 use do_core::{Error, ErrorKind, Message, ObjectState, Timestamp};
@@ -150,21 +150,13 @@ impl<S: ObjectState> Log<'_, S> {
             (Some(_), Some(_)) => plan.gap,
             (Some(_), None) => Some(Gap { lost: None }),
         };
-        let (mut entries, mut failed) = (Vec::new(), None);
-        self.store().after(plan.at().seq(), limit, |Kept { facts, frame }| {
-            let Some(frame) = frame else { return ControlFlow::Continue(()) };
-            match What::of(&frame) {
-                Ok(what) => {
-                    let position = Position::new(newest.epoch(), facts.seq);
-                    entries.push(Recorded { position, at: facts.at, what });
-                    ControlFlow::Continue(())
-                }
-                Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
+        let mut entries = Vec::new();
+        self.journal().after(plan.at().seq(), limit, |kept| {
+            let facts = kept.facts;
+            let position = Position::new(newest.epoch(), facts.seq);
+            entries.push(Recorded { position, at: facts.at, what: What::of(&frame_of(kept)?)? });
+            Ok(ControlFlow::Continue(()))
         })?;
-        failed.map_or(Ok(Excerpt { gap, entries, newest }), Err)
+        Ok(Excerpt { gap, entries, newest })
     }
 }

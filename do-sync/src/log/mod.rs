@@ -7,13 +7,12 @@ mod excerpt;
 mod log;
 mod replay;
 mod settings;
-mod store;
 
 pub(crate) use do_core::Position;
+pub use do_core::journal::Stats as HistoryStats;
 pub(crate) use entry::{Entry, Logged};
 pub use excerpt::{Excerpt, Recorded, What};
 pub(crate) use log::{Log, Memory};
 pub use replay::Gap;
 pub(crate) use replay::{Asked, Plan};
 pub use settings::History;
-pub use store::HistoryStats;

@@ -1,7 +1,7 @@
 //! What somebody who comes is shown: all that they missed, or what is left of it and how much is not.
 
-use super::{Log, Position, store::Facts};
-use do_core::{Error, Message, ObjectState};
+use super::{Log, Position, log::frame_of};
+use do_core::{Error, Message, ObjectState, journal::Facts};
 use serde::Serialize;
 use std::ops::ControlFlow;
 
@@ -65,7 +65,7 @@ impl<S: ObjectState> Log<'_, S> {
     /// # Errors
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub(crate) fn plan(&self, asked: Asked, has_snapshot: bool) -> Result<Plan, Error> {
-        let (newest, store) = (self.newest()?, self.store());
+        let (newest, journal) = (self.newest()?, self.journal());
         let latest = newest.seq.saturating_sub(self.settings().replay);
         let (from, is_exact) = match asked {
             Asked::After(Some(p)) if p.epoch() == newest.epoch && p.seq() <= newest.seq => (p.seq(), true),
@@ -82,10 +82,9 @@ impl<S: ObjectState> Log<'_, S> {
         if from == newest.seq {
             return Ok(plan);
         }
-        let bounds = self.bounds(&newest);
-        let mut first = store.first_from(from + 1)?;
-        if !first.is_some_and(|first| first.seq == from + 1 && bounds.hold(&first, &newest)) {
-            plan.at = store.floor(&bounds, &newest)?.saturating_sub(1).max(from);
+        let mut first = journal.first_from(from + 1)?;
+        if !first.is_some_and(|first| first.seq == from + 1 && journal.is_within(&first, &newest)) {
+            plan.at = journal.floor(&newest)?.saturating_sub(1).max(from);
             if is_exact {
                 plan.is_renewed = true;
                 if has_snapshot {
@@ -93,7 +92,7 @@ impl<S: ObjectState> Log<'_, S> {
                 }
                 plan.gap = Some(Gap { lost: Some(plan.at - from) });
             }
-            first = if plan.at == newest.seq { None } else { store.first_from(plan.at + 1)? };
+            first = if plan.at == newest.seq { None } else { journal.first_from(plan.at + 1)? };
         }
         if let Some(first) = first {
             plan.messages = newest.seq - plan.at;
@@ -108,14 +107,14 @@ impl<S: ObjectState> Log<'_, S> {
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub(crate) fn frames(&self, plan: &Plan, bytes: u64, messages: u64) -> Result<Vec<Message>, Error> {
         let (mut frames, mut left) = (Vec::new(), bytes);
-        self.store().after(plan.at, plan.messages.min(messages), |kept| {
-            let Some(frame) = kept.frame else { return ControlFlow::Continue(()) };
+        self.journal().after(plan.at, plan.messages.min(messages), |kept| {
+            let frame = frame_of(kept)?;
             match left.checked_sub(frame.len() as u64) {
                 Some(rest) => left = rest,
-                None => return ControlFlow::Break(()),
+                None => return Ok(ControlFlow::Break(())),
             }
             frames.push(frame);
-            ControlFlow::Continue(())
+            Ok(ControlFlow::Continue(()))
         })?;
         Ok(frames)
     }

@@ -1,17 +1,17 @@
+use do_core::journal::Bounds;
 use std::time::Duration;
 
 /// How much of what is published is kept, and how much of it a newcomer is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct History {
-    pub(crate) max_messages: u64,
-    pub(crate) max_bytes: u64,
-    pub(crate) max_age: Option<Duration>,
+    pub(crate) bounds: Bounds,
     pub(crate) replay: u64,
 }
 
 impl Default for History {
     fn default() -> Self {
-        Self { max_messages: 1_000, max_bytes: 1_024 * 1_024, max_age: None, replay: 0 }
+        let bounds = Bounds { max_entries: 1_000, max_bytes: 1_024 * 1_024, max_age: None };
+        Self { bounds, replay: 0 }
     }
 }
 
@@ -24,21 +24,21 @@ impl History {
     /// Most messages that are kept.
     #[must_use]
     pub fn max_messages(mut self, messages: u64) -> Self {
-        self.max_messages = messages;
+        self.bounds.max_entries = messages;
         self
     }
 
     /// Most bytes of messages that are kept.
     #[must_use]
     pub fn max_bytes(mut self, bytes: u64) -> Self {
-        self.max_bytes = bytes;
+        self.bounds.max_bytes = bytes;
         self
     }
 
     /// How long messages are kept.
     #[must_use]
     pub fn max_age(mut self, age: Duration) -> Self {
-        self.max_age = Some(age);
+        self.bounds.max_age = Some(age);
         self
     }
 

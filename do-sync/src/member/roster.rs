@@ -274,6 +274,7 @@ impl<'a, S: ObjectState> Roster<'a, S> {
     /// Takes a socket back that could not be told what it needs to know: it closes, and if it was logged, the next who
     /// uses the room says that it left.
     pub(crate) fn abandon(&self, socket: &SocketOf<S>) {
+        self.room.tell_left(socket, false);
         close(socket, CloseCode::INTERNAL.get(), "entering failed");
         self.memory().forget();
     }
@@ -376,8 +377,8 @@ impl<'a, S: ObjectState> Roster<'a, S> {
     ) -> Result<Changes, Error> {
         let mut changes = Changes::default();
         let (memory, log) = (self.memory(), self.room.log());
-        let given = log.given();
-        let written = self.store().together(|| {
+        // What is written of it is told to nobody before it is all there.
+        let written = log.journal().transaction(|| {
             self.catch_up(&mut changes)?;
             body(&mut changes)?;
             let logged = log.append_all(changes.news.iter().map(News::entry))?;
@@ -386,10 +387,7 @@ impl<'a, S: ObjectState> Roster<'a, S> {
             Ok(())
         });
         // What was to be written, and could not be, is found out again by the next.
-        written.inspect_err(|_| {
-            memory.forget();
-            log.take_back(given);
-        })?;
+        written.map_err(Error::from).inspect_err(|_| memory.forget())?;
         if changes.whole {
             memory.load();
         }

@@ -1,8 +1,7 @@
 //! The table of who is there, made with the first write: it can be gone again at any time with everything else that the
 //! object has (rule E14).
 
-use crate::tables::Tables;
-use do_core::{Error, SqlStorage, Timestamp, Value};
+use do_core::{Error, SqlStorage, Timestamp, Value, tables::Tables};
 use serde_json::value::RawValue;
 
 /// `gone`: until when somebody without a socket is waited for.
@@ -28,11 +27,6 @@ pub(super) struct Store<'a, Q> {
 impl<'a, Q: SqlStorage> Store<'a, Q> {
     pub(super) fn new(sql: &Q, room: &'a str) -> Self {
         Self { tables: Tables::new(sql, "_room_members", TABLE), room }
-    }
-
-    /// All of what `body` writes, or nothing of it.
-    pub(super) fn together<T>(&self, body: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-        self.tables.together(body)
     }
 
     pub(super) fn row(&self, member: &str) -> Result<Option<Row>, Error> {

@@ -9,8 +9,7 @@ mod key;
 
 pub use key::RequestKey;
 
-use crate::tables::Tables;
-use do_core::{Error, ErrorKind, ObjectState, Timestamp};
+use do_core::{Error, ErrorKind, ObjectState, Timestamp, tables::Tables};
 use serde::{Serialize, de::DeserializeOwned};
 use std::{cell::Cell, fmt, rc::Rc, time::Duration};
 

@@ -17,7 +17,7 @@ pub(crate) fn clippy(workspace: &Workspace) -> Outcome {
     run(workspace.cargo(&all).args(DENY))?;
     // Outside `--all-targets`, because plain `cargo test` leaves them out.
     let left_out =
-        [("do-sync", "browser"), ("sync-server", "browser"), ("sync-server", "worker"), ("pulse", "worker")];
+        [("do-sse", "browser"), ("do-sync", "browser"), ("sync-server", "browser"), ("sync-server", "worker"), ("pulse", "worker")];
     for (package, test) in left_out {
         run(workspace.cargo(&["clippy", "--package", package, "--test", test]).args(DENY))?;
     }

@@ -5,6 +5,7 @@ use super::{
     decoder::{Decoder, Incoming, Input, ProtocolError},
     frame,
     outbox::{Joined, Outbox},
+    stream::ByteStream,
 };
 use crate::{
     Close, CloseFrame, Error, Message,
@@ -13,7 +14,7 @@ use crate::{
 use bytes::Bytes;
 use hyper::{
     rt::{Read, ReadBuf, Write},
-    upgrade::{OnUpgrade, Upgraded},
+    upgrade::OnUpgrade,
 };
 use std::{
     io,
@@ -95,7 +96,7 @@ pub(super) enum Fate {
 enum Stream {
     /// The 101 is not written yet.
     Upgrading(OnUpgrade),
-    Open(Upgraded),
+    Open(ByteStream),
 }
 
 /// How far its life went.
@@ -238,10 +239,10 @@ impl Conn {
         let cx = &mut Context::from_waker(&waker);
 
         if let Stream::Upgrading(upgrade) = &mut self.stream {
-            match Pin::new(upgrade).poll(cx) {
-                Poll::Pending => return Fate::Keep,
-                Poll::Ready(Ok(upgraded)) => self.stream = Stream::Open(upgraded),
-                Poll::Ready(Err(error)) => {
+            let Poll::Ready(upgraded) = Pin::new(upgrade).poll(cx) else { return Fate::Keep };
+            match upgraded.map_err(io::Error::other).and_then(ByteStream::new) {
+                Ok(stream) => self.stream = Stream::Open(stream),
+                Err(error) => {
                     tracing::debug!(conn = ?self.waker.conn, %error, "the upgrade failed");
                     return self.lose(events);
                 }

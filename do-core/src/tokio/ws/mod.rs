@@ -11,6 +11,7 @@ pub(super) mod decoder;
 mod frame;
 mod handshake;
 mod outbox;
+mod stream;
 mod unmask;
 
 #[cfg(feature = "testing")]

@@ -9,8 +9,8 @@ use do_core::{
     Body, Message, Request, Response,
     kit::{self, Kit},
     testing::{
-        Case, Client, Deployment, Driver, Exchange, Fault, Head, HostKind, Lab, Leave, Notices, Opened,
-        Outcome, PanicCost, Piece, Received,
+        Case, Client, Deployment, Driver, Exchange, Fault, Head, HostKind, Lab, Leave, Opened, Outcome,
+        PanicCost, Piece, Received,
     },
 };
 use http::header;
@@ -177,10 +177,6 @@ impl<S: Suite> Driver for InKit<S> {
     fn panic_cost(&self) -> PanicCost {
         PanicCost::Object
     }
-
-    fn notices(&self) -> Notices {
-        Notices::AtOnce
-    }
 }
 
 /// A WebSocket that answers nothing by itself.
@@ -222,7 +218,6 @@ pub(crate) struct Talk {
     answer: Rc<RefCell<Option<Response>>>,
     body: Option<Body>,
     rest: Bytes,
-    left: bool,
 }
 
 /// The client's half of a request's body.
@@ -298,7 +293,7 @@ impl Talk {
                 *slot.borrow_mut() = Some(response);
             }
         }));
-        Ok(Self { kit: kit.clone(), upload, answer, body: None, rest: Bytes::new(), left: false })
+        Ok(Self { kit: kit.clone(), upload, answer, body: None, rest: Bytes::new() })
     }
 }
 
@@ -331,9 +326,6 @@ impl Exchange for Talk {
     }
 
     async fn read(&mut self, most: usize) -> Result<Piece, Fault> {
-        if self.left {
-            return Ok(Piece::Lost);
-        }
         if self.rest.is_empty() {
             let kit = self.kit.clone();
             let body = self.body.as_mut().ok_or_else(|| Fault::new("the head was not read"))?;
@@ -353,10 +345,8 @@ impl Exchange for Talk {
         Ok(Piece::Bytes(self.rest.split_to(most.min(self.rest.len())).to_vec()))
     }
 
-    /// Counts as gone, as natively.
     async fn half_close(&mut self) -> Outcome {
-        self.body = None;
-        self.left = true;
+        self.upload = None;
         Ok(())
     }
 

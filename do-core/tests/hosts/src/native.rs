@@ -8,7 +8,7 @@ use crate::{
 };
 use do_core::{
     Env, Namespace, ObjectName, Stub, Timestamp, limits,
-    testing::{Deployment, Driver, Fault, Head, HostKind, Notices, Opened, Outcome, PanicCost},
+    testing::{Deployment, Driver, Fault, Head, HostKind, Opened, Outcome, PanicCost},
     tokio::{Clock, Host, HostEnv, ManualClock},
 };
 use std::{
@@ -321,9 +321,5 @@ impl<S: Suite> Driver for Native<S> {
 
     fn panic_cost(&self) -> PanicCost {
         PanicCost::Object
-    }
-
-    fn notices(&self) -> Notices {
-        Notices::AtOnce
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     runner::{Kind, no_deployments},
     web,
 };
-use do_core::testing::{Deployment, Driver, Fault, Head, HostKind, Notices, Opened, Outcome, PanicCost};
+use do_core::testing::{Deployment, Driver, Fault, Head, HostKind, Opened, Outcome, PanicCost};
 use serde::Deserialize;
 use std::{
     env,
@@ -312,9 +312,5 @@ impl Driver for Remote {
 
     fn panic_cost(&self) -> PanicCost {
         self.home.workerd.cost
-    }
-
-    fn notices(&self) -> Notices {
-        Notices::AtWrite
     }
 }
