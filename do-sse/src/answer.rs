@@ -108,8 +108,7 @@ pub fn cors<A, B>(
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn preflight<B>(origins: &Origins, request: &Request<B>) -> Option<Response> {
-    let (status, headers) =
-        preflight_parts(origins, request.method(), request.uri(), request.headers())?;
+    let (status, headers) = preflight_parts(origins, request.method(), request.uri(), request.headers())?;
     let mut response = do_core::reply::status(status);
     response.headers_mut().extend(headers);
     Some(response)
@@ -166,7 +165,8 @@ mod tests {
     }
 
     fn ask(method: Method, headers: &[(&str, &str)]) -> Option<Response> {
-        let mut request = Request::builder().method(method).uri("/events").header("host", "feeds.example.com");
+        let mut request =
+            Request::builder().method(method).uri("/events").header("host", "feeds.example.com");
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -189,7 +189,11 @@ mod tests {
         assert_eq!(refused.status(), 403);
         assert_eq!(refused.headers().keys().collect::<Vec<_>>(), [VARY]);
         let allowed = ask(Method::OPTIONS, &[("origin", APP), method]).unwrap();
-        assert_eq!(allowed.headers()[ACCESS_CONTROL_ALLOW_METHODS], "GET, HEAD", "also when it asked for another");
+        assert_eq!(
+            allowed.headers()[ACCESS_CONTROL_ALLOW_METHODS],
+            "GET, HEAD",
+            "also when it asked for another"
+        );
         assert_eq!(allowed.headers().get(ACCESS_CONTROL_ALLOW_HEADERS), None, "none were asked for");
     }
 

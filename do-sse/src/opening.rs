@@ -82,6 +82,10 @@ impl<'a, F> Opening<'a, F> {
     /// The headers of the answer.
     pub(crate) fn write_headers(&self, core: &Core, headers: &mut HeaderMap) {
         answer::stream_headers(headers);
+        self.write_cors(core, headers);
+    }
+
+    fn write_cors(&self, core: &Core, headers: &mut HeaderMap) {
         if let Some(origins) = &core.settings.cors {
             answer::cors_headers(origins, self.uri, self.headers, headers);
         }
@@ -134,7 +138,7 @@ impl<F: Owner> Opening<'_, F> {
     }
 
     fn dress(self, mut response: Response) -> Response {
-        answer::cors_headers(&self.feed.core().settings, self.uri, self.headers, response.headers_mut());
+        self.write_cors(self.feed.core(), response.headers_mut());
         response
     }
 }

@@ -246,7 +246,11 @@ impl<F: Sends> Place<F> {
     }
 
     /// The same words for a feed and a hub.
-    pub(crate) fn prepare<'a, B>(&'a self, mut opening: Opening<'a, F>, request: &Request<B>) -> Opening<'a, F> {
+    pub(crate) fn prepare<'a, B>(
+        &'a self,
+        mut opening: Opening<'a, F>,
+        request: &Request<B>,
+    ) -> Opening<'a, F> {
         if let Some(id) = request.query("id") {
             opening = opening.id(id);
         }
@@ -316,9 +320,12 @@ pub(crate) fn split(path: &str) -> (&str, &str) {
 pub(crate) fn page(path: &str) -> Option<(&'static str, &'static str)> {
     match path {
         "/" => Some(("text/html; charset=utf-8", PAGE)),
-        "/scenarios.js" => Some(("text/javascript; charset=utf-8", include_str!("../../tests/clients/scenarios.js"))),
+        "/scenarios.js" => {
+            Some(("text/javascript; charset=utf-8", include_str!("../../tests/clients/scenarios.js")))
+        }
         _ => None,
     }
 }
 
-const PAGE: &str = r#"<!doctype html><meta charset="utf-8"><title>feeds</title><link rel="icon" href="data:,"><pre></pre>"#;
+const PAGE: &str =
+    r#"<!doctype html><meta charset="utf-8"><title>feeds</title><link rel="icon" href="data:,"><pre></pre>"#;

@@ -31,7 +31,8 @@ const PLAY: &str = r#"
 pub(crate) async fn of_event_source(browser: &mut Browser) -> Outcome {
     let data = tempfile::tempdir()?;
     let (objects, hubs) = (TcpListener::bind("127.0.0.1:0").await?, TcpListener::bind("127.0.0.1:0").await?);
-    let address = |listener: &TcpListener| Ok::<_, std::io::Error>(format!("http://{}", listener.local_addr()?));
+    let address =
+        |listener: &TcpListener| Ok::<_, std::io::Error>(format!("http://{}", listener.local_addr()?));
     let servers = [("objects", address(&objects)?), ("plain", address(&hubs)?)];
     plain::serve(hubs);
     let _host = object::serve(objects, data.path()).map_err(|error| format!("{error:?}"))?;

@@ -86,7 +86,11 @@ async fn head_and_preflight_open_nothing() {
     let hub = Hub::new(Settings::new().cors(origins));
     let address = serve(&hub).await;
     let mut head = Client::ask(address, &Method::HEAD, "").await;
-    assert!(head.head.starts_with("HTTP/1.0 200") && head.head.contains("text/event-stream"), "{}", head.head);
+    assert!(
+        head.head.starts_with("HTTP/1.0 200") && head.head.contains("text/event-stream"),
+        "{}",
+        head.head
+    );
     assert_eq!(head.next().await, None);
     let asked = "origin: https://app.example.com\r\naccess-control-request-method: GET\r\n\
                  access-control-request-headers: last-event-id\r\n";
