@@ -75,6 +75,10 @@ impl<'a, F> Opening<'a, F> {
         self.arrival.id.as_deref()
     }
 
+    pub(crate) fn random(&self) -> u64 {
+        self.arrival.random
+    }
+
     pub(crate) fn is_head(&self) -> bool {
         self.method == Method::HEAD
     }
