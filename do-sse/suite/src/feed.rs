@@ -65,7 +65,10 @@ impl<S: ObjectState> FeedProbe<S> {
             opening = opening.snapshot(move || Ok(snapshot.clone()));
         }
         if let Some(newest) = settings.backlog {
-            opening = opening.backlog(move |after| shown(after, newest));
+            opening = opening.backlog(move |after| {
+                self.log.note(json!({"event": "backlog", "after": after}))?;
+                shown(after, newest)
+            });
         }
         Ok(opening.start().await?)
     }

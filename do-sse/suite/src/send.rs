@@ -90,7 +90,7 @@ impl<S: ObjectState> FeedProbe<S> {
                 self.write()?;
                 let mut reports = Vec::new();
                 for number in from..to {
-                    let mut broadcast = feed.broadcast(format!("{number:<length$}"));
+                    let mut broadcast = feed.broadcast(filled(number, length));
                     if let Some(key) = number.checked_rem(keys) {
                         broadcast = broadcast.key(key.to_string());
                     }
@@ -102,7 +102,7 @@ impl<S: ObjectState> FeedProbe<S> {
                 self.write()?;
                 let mut reports = Vec::new();
                 for number in from..to {
-                    reports.push(checked(feed.publish(format!("{number:<length$}"))?.report)?);
+                    reports.push(checked(feed.publish(filled(number, length))?.report)?);
                 }
                 json!(reports)
             }
@@ -134,6 +134,13 @@ impl<S: ObjectState> FeedProbe<S> {
         }
         Ok(broadcast.send())
     }
+}
+
+/// With spaces up to a length.
+fn filled(number: u32, length: usize) -> String {
+    let mut text = number.to_string();
+    text.extend(std::iter::repeat_n(' ', length.saturating_sub(text.len())));
+    text
 }
 
 /// Matched, queued, dropped, coalesced, disconnected, of which the first is the sum of the others.

@@ -32,8 +32,12 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
             "A client that closes its connection is noticed with the first write after it, which still succeeds: the next \
              heartbeat at the latest. One that resets it is noticed at once.",
         )
-        .on_tokio("Either is noticed at once.")
+        .on_tokio("As workerd.")
         .in_kit("There is no connection: who drops the response is gone at once."),
+    Difference::new("many-clients", "a thousand clients at a time", &["resume"])
+        .in_workerd("A hundred are enough to be held to the same: a thousand take minutes.")
+        .on_tokio("A thousand.")
+        .in_kit("A thousand."),
     Difference::new("rows-counted", "how rows are counted", &["flaw13"])
         .in_workerd("Each statement tells how many rows it read and wrote, as they are billed.")
         .on_tokio("Rows are not counted: what would be billed is nobody's.")
