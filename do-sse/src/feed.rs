@@ -238,7 +238,7 @@ impl<S: ObjectState> Opening<'_, Feed<S>> {
             return Ok(self.send_away(refusal));
         }
         let is_armed = match feed.core.has_place(self.wanted_id()) {
-            true => feed.arm(feed.now() + feed.core.settings.heartbeat).await,
+            true => feed.arm(feed.now() + feed.core.first_due(self.random())).await,
             false => Ok(()), // nobody comes
         };
         // Others came meanwhile.

@@ -80,6 +80,10 @@ impl<'a, F> Opening<'a, F> {
         self.backlog.is_some()
     }
 
+    pub(crate) fn random(&self) -> u64 {
+        self.arrival.random
+    }
+
     pub(crate) fn is_head(&self) -> bool {
         self.method == Method::HEAD
     }
