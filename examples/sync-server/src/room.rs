@@ -2,8 +2,9 @@ use crate::{
     answer,
     change::{self, BATCH, BODY_BYTES, Change, PATH_BYTES, Recorded, Refused},
 };
-use do_core::{Alarm, limits, offers_protocol, prelude::*, tag};
-use do_sync::{Event, History, Inbound, OnFull, Outbound, Refusal, Room};
+use do_core::{limits, offers_protocol, prelude::*, tag};
+use do_sse::{Backlog, Feed};
+use do_sync::{Event, History, Inbound, OnFull, Outbound, Position, Refusal, Room};
 use serde::{Deserialize, Serialize};
 
 /// The sub-protocol of those who follow: the protocol of `do_sync`, by which a client resumes.
@@ -17,6 +18,12 @@ const KEPT: u64 = 1_000;
 
 /// How long changes are kept.
 const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// Most who read along by server-sent events at a time.
+const STREAMS: usize = 10_000;
+
+/// Who reads along is shown so many bytes of paths at once, and then some, and comes back for the rest.
+const SHOWN_BYTES: usize = 256 * 1_024;
 
 /// The longest frame of a change: two paths of which JSON escapes every byte in six, and what stands around them.
 const FRAME_BYTES: u64 = 2 * 6 * PATH_BYTES as u64 + 512;
@@ -38,18 +45,24 @@ const MIGRATIONS: &[&str] =
 
 /// The object of one watched root: numbers its changes, keeps the latest and sends them to every editor.
 ///
-/// It answers `GET /ws` (join) and `POST /notify` (report changes). Who may ask is decided before, in
+/// It answers `GET /ws` (join), `GET /events` (read along) and `POST /notify` (report changes). Who may ask is decided before, in
 /// [`route`](crate::route()).
 ///
 /// Editors that offer the sub-protocol `do-sync.1` follow the room as the protocol of `do_sync` has it: what they missed
 /// comes first, each change is a published value, and the count of editors is the event `{"editors":2}`. They are no
 /// members, so that all numbers are those of changes. The others get the messages of this server's own interface.
 ///
+/// Those who read along by server-sent events count as editors. The room's history is theirs too: the id of a change is its
+/// position in the room, from which they go on.
+///
 /// # Alarm
-/// The room's: it deletes changes that are too old.
+/// A schedule with two slots: in one the room deletes changes that are too old, in the other the streams of events get their
+/// heartbeats.
 #[derive(Debug)]
 pub struct SyncRoom<S: ObjectState> {
     room: Room<S>,
+    feed: Feed<S>,
+    schedule: Schedule<S>,
 }
 
 #[derive(Serialize)]
@@ -71,6 +84,7 @@ fn plain() -> Tag {
 impl<S: ObjectState> DurableObject<S> for SyncRoom<S> {
     fn new(state: S) -> Result<Self> {
         state.sql().migrate(MIGRATIONS)?;
+        let schedule = Schedule::open(&state)?;
         let history = History::new().max_messages(KEPT).max_bytes(KEPT * FRAME_BYTES);
         let outbound = Outbound::new().max_bytes(WAITING_BYTES).max_messages(WAITING_MESSAGES);
         let room = Room::new(&state)
@@ -79,21 +93,42 @@ impl<S: ObjectState> DurableObject<S> for SyncRoom<S> {
             .outbound(outbound.on_full(OnFull::LatestPerKey))
             // Editors have nothing to say; whatever they do say is ignored.
             .inbound(Inbound::new().max_bytes(limits::MESSAGE_BYTES))
-            .alarm(Alarm::raw(&state));
+            .alarm(schedule.slot("room"));
         room.auto_ping("ping", "pong")?;
-        Ok(Self { room })
+        let streams = do_sse::Settings::new().max_bytes(WAITING_BYTES).max_events(WAITING_MESSAGES);
+        // As with sockets.
+        let streams = streams.max_connections(STREAMS).on_full(do_sse::OnFull::LatestPerKey);
+        Ok(Self { room, feed: Feed::new(&state, streams, schedule.slot("beat")), schedule })
     }
 
     async fn fetch(&self, request: Request) -> Result<Response> {
         match (request.method(), request.uri().path()) {
             (&Method::GET, "/ws") => self.join(&request),
+            (&Method::GET | &Method::HEAD, "/events") => self.read_along(&request).await,
             (&Method::POST, "/notify") => self.notify(request).await,
-            _ => Ok(answer::error(StatusCode::NOT_FOUND, "the room knows GET /ws and POST /notify")),
+            _ => Ok(answer::error(
+                StatusCode::NOT_FOUND,
+                "the room knows GET /ws, GET /events and POST /notify",
+            )),
         }
     }
 
-    async fn alarm(&self, _: AlarmInfo) -> Result<()> {
-        Ok(self.room.on_alarm().await?)
+    async fn alarm(&self, info: AlarmInfo) -> Result<()> {
+        let mut is_for_nothing = true;
+        let run = async |job: Job| {
+            is_for_nothing = false;
+            match job.name() {
+                "room" => Ok(self.room.on_alarm().await?),
+                "beat" => Ok(self.feed.on_alarm().await?),
+                _ => job.unknown(),
+            }
+        };
+        self.schedule.run_due(info, run).await?;
+        if is_for_nothing {
+            // It was set by an earlier version, in which the room had the alarm for itself.
+            self.room.on_alarm().await?;
+        }
+        Ok(())
     }
 
     async fn websocket_message(&self, socket: SocketOf<S>, message: Message) -> Result<()> {
@@ -123,12 +158,12 @@ impl<S: ObjectState> SyncRoom<S> {
     }
 
     fn follow(&self, request: &Request) -> Result<Response> {
-        let before = self.room.count();
+        let before = self.editors();
         let response = match self.room.following(request, Accept::new().protocol(PROTOCOL)).done() {
             Ok(response) => response,
             Err(error) => return turned_away(error),
         };
-        let editors = self.room.count();
+        let editors = self.editors();
         // The newcomer is told as well: the count is not in its hello. One that is to come back for the rest of what it
         // missed is not in yet.
         if editors != before {
@@ -143,14 +178,59 @@ impl<S: ObjectState> SyncRoom<S> {
             Ok(joined) => joined,
             Err(error) => return turned_away(error),
         };
-        let editors = self.room.count();
+        let editors = self.editors();
         socket.send(Message::json(&Outgoing::Hello { editors, recent })?)?;
         self.tell(editors, Some(&socket))?;
         Ok(response)
     }
 
+    /// As an `EventSource` reads: what it missed comes first, in the same turn in which it is let in.
+    async fn read_along(&self, request: &Request) -> Result<Response> {
+        let before = self.feed.count();
+        let response = self.feed.open(request).backlog(|after| self.missed(after)).start().await?;
+        if self.feed.count() != before {
+            self.tell(self.editors(), None)?;
+        }
+        Ok(response)
+    }
+
+    /// What somebody is shown who had this last.
+    fn missed(&self, last: Option<&str>) -> Result<Backlog, Error> {
+        let here = self.room.position()?;
+        let known = last.and_then(|last| last.parse::<Position>().ok());
+        let known = known.filter(|last| last.epoch() == here.epoch() && last.seq() <= here.seq());
+        let mut kept = self.room.messages(known, RECENT)?;
+        let mut backlog = Backlog::default();
+        backlog.gap = match (last, known) {
+            (Some(_), None) => Some(None),
+            _ => kept.gap.map(|gap| gap.lost),
+        };
+        let from = kept.entries.first().map_or(here.seq(), |first| first.position.seq() - 1);
+        backlog.from = Some(Position::new(here.epoch(), from).to_string());
+        let mut bytes = 0;
+        while let Some(last) = kept.entries.last().map(|last| last.position) {
+            for entry in kept.entries {
+                let Some(change) = entry.value::<Change>()? else { continue };
+                bytes += change.path().len() + change.from().map_or(0, str::len);
+                let record = change.record(entry.position.seq(), entry.at.as_millis());
+                backlog.events.push(event(entry.position, &record)?);
+            }
+            backlog.has_more = last != here && bytes > SHOWN_BYTES;
+            if last == here || backlog.has_more {
+                break;
+            }
+            kept = self.room.messages(Some(last), RECENT)?;
+        }
+        Ok(backlog)
+    }
+
+    /// All who are connected, in whatever way.
+    fn editors(&self) -> usize {
+        self.room.count() + self.feed.count()
+    }
+
     async fn part(&self, socket: &SocketOf<S>) -> Result<()> {
-        self.tell(self.room.count_without(socket), Some(socket))?;
+        self.tell(self.room.count_without(socket) + self.feed.count(), Some(socket))?;
         self.room.leave(socket).await?;
         Ok(())
     }
@@ -161,6 +241,7 @@ impl<S: ObjectState> SyncRoom<S> {
         struct Count {
             editors: usize,
         }
+        let streamed = do_sse::Event::named("editors")?.json(&Outgoing::Editors { editors })?;
         let to_plain = self.room.broadcast(Message::json(&Outgoing::Editors { editors })?).to(plain());
         let to_others = self.room.broadcast(Event::new(&Count { editors })?).except_tag(plain());
         for broadcast in [to_plain, to_others] {
@@ -170,6 +251,7 @@ impl<S: ObjectState> SyncRoom<S> {
                 None => broadcast.send(),
             };
         }
+        self.feed.broadcast(streamed).key("editors").send();
         Ok(())
     }
 
@@ -198,11 +280,13 @@ impl<S: ObjectState> SyncRoom<S> {
     fn record(&self, changes: Vec<Change>) -> Result<u64> {
         let published = self.room.publish_all(&changes)?;
         // Made before the first is sent: a failure must not leave editors with a part of the report.
-        let messages = changes.into_iter().zip(&published);
-        let messages = messages
-            .map(|(change, told)| Message::json(&change.record(told.position.seq(), told.at.as_millis())));
-        for message in messages.collect::<Result<Vec<_>, Error>>()? {
+        let records = changes.into_iter().zip(&published).map(|(change, told)| {
+            let record = change.record(told.position.seq(), told.at.as_millis());
+            Ok((Message::json(&record)?, event(told.position, &record)?))
+        });
+        for (message, event) in records.collect::<Result<Vec<_>, Error>>()? {
             self.room.broadcast(message).to(plain()).send();
+            self.feed.broadcast(event).send();
         }
         Ok(published.last().map_or(0, |last| last.position.seq()))
     }
@@ -218,6 +302,11 @@ impl<S: ObjectState> SyncRoom<S> {
         }
         Ok(recent)
     }
+}
+
+/// A change as those see it who read along.
+fn event(position: Position, record: &Recorded) -> Result<do_sse::Event, Error> {
+    do_sse::Event::named("change")?.id(position.to_string())?.json(record)
 }
 
 /// The answer to an editor whom the room did not take.
