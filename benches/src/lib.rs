@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `fanout` | server CPU per delivery of a broadcast, latency, and the ratios to peers in the same run |
 //! | `stalled` | server memory over time and the others' latency while some clients do not read |
+//! | `sse` | all of these for server-sent events, and a storm of clients that resume |
 //! | `parked` | user memory of a server per parked WebSocket, beside peers |
 //!
 //! Each contender is a server process of its own; the clients are in another. The machine is shared with other work, so
@@ -12,3 +13,5 @@
 
 #[cfg(not(target_arch = "wasm32"))]
 pub mod fanout;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod sse;

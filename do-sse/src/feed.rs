@@ -1,13 +1,16 @@
+mod presence;
+
 use crate::{
     Broadcast, Event, Info, Opening, Publication, Published, Settings, Stats, core::Core, opening::Owner,
     send::Sender,
 };
 use do_core::{
-    Alarm, AlarmScheduler, Body, BroadcastReport, Error, ObjectState, Position, Request, Response, Timestamp,
-    limits,
+    Alarm, AlarmScheduler, Body, BroadcastReport, Error, ObjectState, Position, Refusal, Request, Response,
+    Timestamp, limits,
 };
+use presence::Presence;
 use std::{
-    cell::Cell,
+    cell::{Cell, OnceCell},
     fmt,
     future::poll_fn,
     rc::{Rc, Weak},
@@ -29,6 +32,8 @@ struct Inner<S: ObjectState> {
     armed: Cell<Option<Timestamp>>,
     /// Somebody waits for departures.
     is_watching: Cell<bool>,
+    /// The registry that is shared with others.
+    presence: OnceCell<Presence<S>>,
 }
 
 /// An alarm that is so late does not come.
@@ -47,12 +52,15 @@ impl<S: ObjectState> Feed<S> {
             alarm: alarm.into(),
             armed: Cell::new(None),
             is_watching: Cell::new(false),
+            presence: OnceCell::new(),
         }))
     }
 
     /// Begins a stream for whoever sent this request. Nothing happens before [`Opening::start`].
     pub fn open<'a>(&'a self, request: &'a Request) -> Opening<'a, Self> {
-        Opening::new(self, request, self.0.state.random())
+        let mut opening = Opening::new(self, request, self.0.state.random());
+        opening.admitted = self.0.identify(request);
+        opening
     }
 
     /// Begins a broadcast; without further words it goes to everyone. It has no number and is not kept.
@@ -137,7 +145,9 @@ impl<S: ObjectState> Feed<S> {
 
 impl<S: ObjectState> Opening<'_, Feed<S>> {
     /// Begins the stream: gives the response to return from `fetch`. Who cannot be let in now gets one that says when to
-    /// come back: when there is no place, or when the alarm cannot be set.
+    /// come back: when there is no place, or when the alarm cannot be set. Who is refused by the
+    /// [registry](Feed::connections) gets what [`refuse`](Self::refuse) says. A CORS [preflight](crate::preflight) is answered
+    /// where the settings allow other origins.
     ///
     /// # Errors
     /// Those of the snapshot and the backlog. Nobody is in then.
@@ -148,14 +158,30 @@ impl<S: ObjectState> Opening<'_, Feed<S>> {
         let this = self.feed;
         let feed = &*this.0;
         let mut response = Response::new(Body::empty());
+        // First of all: a preflight brings no cookies, and nobody is to be found out by it.
+        if let Some((status, headers)) = self.preflight(&feed.core) {
+            (*response.status_mut(), *response.headers_mut()) = (status, headers);
+            return Ok(response);
+        }
+        let admitted = match self.admitted.clone() {
+            Ok(admitted) => admitted,
+            Err(refusal) => return Ok(self.refuse(refusal)),
+        };
         self.write_headers(&feed.core, response.headers_mut());
         if self.is_head() {
             return Ok(response);
+        }
+        if let Err(refusal) = feed.check_place(&admitted, self.wanted_id()) {
+            return Ok(self.send_away(refusal));
         }
         let is_armed = match feed.core.has_place(self.wanted_id()) {
             true => feed.arm(feed.now() + feed.core.settings.heartbeat).await,
             false => Ok(()), // nobody comes
         };
+        // Others came meanwhile.
+        if let Err(refusal) = feed.check_place(&admitted, self.wanted_id()) {
+            return Ok(self.send_away(refusal));
+        }
         let now = feed.now();
         let random = feed.state.random();
         let stream = match is_armed {
@@ -167,7 +193,12 @@ impl<S: ObjectState> Opening<'_, Feed<S>> {
             Ok(()) => {
                 let (arrival, asked) = self.arrive(&feed.core, now)?;
                 match feed.core.open(arrival, &asked, now)? {
-                    Ok(opened) => opened.stream,
+                    Ok(opened) => {
+                        if let Some((serial, id)) = &opened.joined {
+                            feed.tell_joined(*serial, id, &admitted);
+                        }
+                        opened.stream
+                    }
                     Err(_) => feed.core.later(random, now),
                 }
             }
@@ -176,6 +207,14 @@ impl<S: ObjectState> Opening<'_, Feed<S>> {
         Inner::watch(&this.0);
         *response.body_mut() = Body::from_http(stream);
         Ok(response)
+    }
+}
+
+impl<S: ObjectState> Opening<'_, Feed<S>> {
+    /// There is no place in the registry.
+    fn send_away(self, refusal: Refusal) -> Response {
+        self.feed.0.core.sent_away();
+        self.refuse(refusal)
     }
 }
 
@@ -245,6 +284,7 @@ impl<S: ObjectState> Sender for Inner<S> {
 
     fn sent(&self) {
         let gone = self.core.take_removed();
+        self.tell_removed(&gone);
         let is_empty = self.core.count() == 0;
         if is_empty && !gone.is_empty() {
             self.core.nudge(); // nobody is left to wait for

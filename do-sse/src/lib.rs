@@ -170,7 +170,7 @@ mod send;
 mod settings;
 mod stats;
 
-pub use answer::{later, refuse, stop};
+pub use answer::{cors, later, preflight, refuse, stop};
 pub use connection::EventStream;
 pub use core::{Backlog, Info};
 pub use decoder::{Decoded, Decoder, Item};

@@ -2,8 +2,8 @@ use crate::{
     answer, asked,
     core::{Arrival, Asked, Backlog, Core, Snapshot},
 };
-use do_core::{Error, ErrorKind, Refusal, Response, Timestamp};
-use http::{HeaderMap, Method, Request, Uri};
+use do_core::{Admission, Error, ErrorKind, Refusal, Response, Timestamp};
+use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use serde::Serialize;
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -13,6 +13,8 @@ pub struct Opening<'a, F> {
     pub(crate) feed: &'a F,
     pub(crate) method: &'a Method,
     pub(crate) asked: Asked,
+    /// Who it is, or why they may not come.
+    pub(crate) admitted: Result<Admission, Refusal>,
     arrival: Arrival,
     uri: &'a Uri,
     headers: &'a HeaderMap,
@@ -26,6 +28,7 @@ impl<'a, F> Opening<'a, F> {
             feed,
             method: request.method(),
             asked: asked::of(request),
+            admitted: Ok(Admission::anonymous()),
             arrival: Arrival { random, ..Arrival::default() },
             uri: request.uri(),
             headers: request.headers(),
@@ -79,7 +82,18 @@ impl<'a, F> Opening<'a, F> {
     /// The headers of the answer.
     pub(crate) fn write_headers(&self, core: &Core, headers: &mut HeaderMap) {
         answer::stream_headers(headers);
-        answer::cors_headers(&core.settings, self.uri, self.headers, headers);
+        self.write_cors(core, headers);
+    }
+
+    fn write_cors(&self, core: &Core, headers: &mut HeaderMap) {
+        if let Some(origins) = &core.settings.cors {
+            answer::cors_headers(origins, self.uri, self.headers, headers);
+        }
+    }
+
+    /// The answer to a browser that only asks whether it may.
+    pub(crate) fn preflight(&self, core: &Core) -> Option<(StatusCode, HeaderMap)> {
+        answer::preflight_parts(core.settings.cors.as_ref()?, self.method, self.uri, self.headers)
     }
 
     /// Asks the application for what it shows. Without an await to what follows: nothing falls in between.
@@ -124,7 +138,7 @@ impl<F: Owner> Opening<'_, F> {
     }
 
     fn dress(self, mut response: Response) -> Response {
-        answer::cors_headers(&self.feed.core().settings, self.uri, self.headers, response.headers_mut());
+        self.write_cors(self.feed.core(), response.headers_mut());
         response
     }
 }
@@ -145,12 +159,17 @@ impl<F> fmt::Debug for Opening<'_, F> {
 
 #[cfg(not(target_arch = "wasm32"))]
 impl Opening<'_, crate::Hub> {
-    /// Begins the stream: the response to return. Who cannot be let in now gets one that says when to come back.
+    /// Begins the stream: the response to return. Who cannot be let in now gets one that says when to come back. A CORS
+    /// [preflight](crate::preflight) is answered where the settings allow other origins.
     ///
     /// # Errors
     /// Those of the snapshot and the backlog. Nobody is in then.
     pub fn start(self) -> Result<http::Response<crate::EventStream>, Error> {
         let (hub, mut response) = (self.feed, http::Response::new(crate::EventStream::ended()));
+        if let Some((status, headers)) = self.preflight(hub.core()) {
+            (*response.status_mut(), *response.headers_mut()) = (status, headers);
+            return Ok(response);
+        }
         self.write_headers(hub.core(), response.headers_mut());
         if self.is_head() {
             return Ok(response);

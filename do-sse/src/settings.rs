@@ -165,7 +165,8 @@ impl Settings {
         self
     }
 
-    /// The pages of other origins that may read the feed, with cookies. Without it, those of its own origin.
+    /// The pages of other origins that may read the feed, with cookies. Without it, those of its own origin. Answers that
+    /// are made elsewhere, such as [`stop`](crate::stop), need [`cors`](crate::cors).
     pub fn cors(mut self, origins: Origins) -> Self {
         self.cors = Some(origins);
         self

@@ -63,7 +63,8 @@ impl Who {
 impl<S: ObjectState> Room<S> {
     /// Lets a member in who speaks the protocol: accepts the WebSocket that the request asks for, and gives the 101 to
     /// return from `fetch`. A request that cannot be let in gets a refusal as its response: 426 or 400 when it is no
-    /// right handshake, 409 when the member is there already and that is not allowed twice, 503 when there is no place.
+    /// right handshake, 409 when the member is there already and that is not allowed twice, 503 when there is no place, and what the
+    /// [registry](Self::connections) says: 401, 403, 429.
     ///
     /// The new socket is told first where the sequence is and who is there, then what it missed: all behind the position
     /// in the query's `after`, or how much of it is lost. From then on it gets everything that is published. All this
@@ -187,17 +188,24 @@ impl<'a, S: ObjectState> Entering<'a, S> {
         if let Some(refusal) = Refusal::of(request) {
             return Ok(refusal.reply());
         }
+        let admitted = match room.identify(request) {
+            Ok(admitted) => admitted,
+            Err(refusal) => return Ok(refusal.reply()),
+        };
         let member = match who {
             Who::Member(member) => member,
-            Who::Follower(_) if room.is_full() => return Ok(Refusal::full().reply()),
             Who::Follower(accept) => {
+                if let Err(refusal) = room.check_place(&admitted, &[]) {
+                    return Ok(refusal.reply());
+                }
                 let (marked, id) = room.roster().follower(accept.clone())?;
                 let mut greeting = Greeting::new(room, request, snapshot, None, &id)?;
                 if !greeting.fits() {
                     return greeting.page(request, accept);
                 }
-                let (response, socket) = room.take_in(request, marked)?;
+                let (response, socket) = room.take_in(request, marked, &admitted)?;
                 greeting.send(&socket).inspect_err(|_| room.roster().abandon(&socket))?;
+                room.tell_joined(&socket);
                 return Ok(response);
             }
         };
@@ -206,16 +214,17 @@ impl<'a, S: ObjectState> Entering<'a, S> {
             Err(refused) => return Ok(refusal(refused).response(reply::text(refused.to_string()))),
         };
         // Whoever takes the place of an earlier connection of theirs needs none.
-        if room.has_no_place(admission.replaced.len()) {
-            return Ok(Refusal::full().reply());
+        if let Err(refusal) = room.check_place(&admitted, &admission.replaced) {
+            return Ok(refusal.reply());
         }
         let mut greeting = Greeting::new(room, request, snapshot, Some(member.id()), &admission.socket)?;
         if !greeting.fits() {
             return greeting.page(request, member.accept.clone());
         }
-        let (response, socket) = room.take_in(request, admission.accept.clone())?;
+        let (response, socket) = room.take_in(request, admission.accept.clone(), &admitted)?;
         room.roster().entered(&admission, &socket)?;
         greeting.send(&socket).inspect_err(|_| room.roster().abandon(&socket))?;
+        room.tell_joined(&socket);
         Roster::replace(&admission);
         let arming = room.clone();
         room.state().wait_until(async move {

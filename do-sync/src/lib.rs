@@ -134,6 +134,8 @@
 //! [`receive`](Room::receive) and [`admit`](Room::admit) hold each socket to the room's [`Inbound`] bounds: length, rate, and
 //! what becomes of malformed messages. Without settings that is 64 KiB each, as often as peers like: set a rate in a room
 //! for strangers. Every message has to pass one of them: they take the acknowledgements out. What comes before the handshake is in [`Refusal`] and [`Origins`].
+//! A [registry](Room::connections) that several rooms share, and streams beside them, asks both, holds caps over all of them
+//! and for each visitor, and tells the application who comes and goes.
 //!
 //! # Counters, leases, semaphores
 //! They are rows in the object's SQLite and synchronous calls: part of the turn's transaction, durable before the answer
@@ -178,7 +180,7 @@
 //! # Limits
 //! | | |
 //! |---|---|
-//! | tags of a socket | ten (rule D1); [`join`](Room::join) takes one, [`enter`](Room::enter) and [`follow`](Room::follow) three. None has the character U+001F |
+//! | tags of a socket | ten (rule D1); [`join`](Room::join) takes one, [`enter`](Room::enter) and [`follow`](Room::follow) three, a [registry](Room::connections) one more. None has the character U+001F |
 //! | id of a member | 1 to 128 bytes, no control characters; with the room's tag at most 255 |
 //! | data of a member, with what is attached to a socket | [`limits::ATTACHMENT_BYTES`](do_core::limits::ATTACHMENT_BYTES) as JSON, less what the room adds |
 //! | a published message in its frame | half of [`Outbound::max_bytes`] (128 KiB by default), never more than 2 MB |

@@ -1,7 +1,10 @@
-use crate::{Broadcast, BroadcastReport, Refusal, inbound::Watch, outbound::Flow, settings::Settings};
+use crate::{
+    Broadcast, BroadcastReport, Refusal, inbound::Watch, member::was_closed, outbound::Flow,
+    settings::Settings,
+};
 use do_core::{
-    Accept, Alarm, AutoResponse, Error, ErrorKind, Message, ObjectState, Request, Response, Socket, SocketOf,
-    SocketRegistry, Tag, tag,
+    Accept, Admission, Alarm, AutoResponse, Connections, Error, ErrorKind, Message, ObjectState, Request,
+    Response, Socket, SocketOf, SocketRegistry, Tag, tag,
 };
 use serde::Serialize;
 use std::{cell::RefCell, fmt, rc::Rc};
@@ -26,6 +29,7 @@ pub(crate) struct Inner<S: ObjectState> {
     pub(crate) tag: Option<Tag>,
     pub(crate) settings: Settings,
     pub(crate) alarm: Option<Alarm<S>>,
+    pub(crate) connections: Option<Connections<S>>,
     pub(crate) log: crate::log::Memory<S>,
     pub(crate) members: crate::member::Memory,
     pub(crate) flow: Flow<S>,
@@ -42,12 +46,12 @@ impl<S: ObjectState> Room<S> {
     /// The room of the sockets with this tag: for objects with several rooms. A socket is in each of which it
     /// has the tag.
     pub fn tagged(state: &S, tag: impl Into<Tag>) -> Self {
-        Self::make(state.clone(), Some(tag.into()), Settings::default(), None, None)
+        Self::make(state.clone(), Some(tag.into()), Settings::default(), None, None, None)
     }
 
     /// All sockets of the object, whatever their tags; joining adds none.
     pub fn all(state: &S) -> Self {
-        Self::make(state.clone(), None, Settings::default(), None, None)
+        Self::make(state.clone(), None, Settings::default(), None, None, None)
     }
 
     fn make(
@@ -55,6 +59,7 @@ impl<S: ObjectState> Room<S> {
         tag: Option<Tag>,
         settings: Settings,
         alarm: Option<Alarm<S>>,
+        connections: Option<Connections<S>>,
         pings: Option<AutoResponse>,
     ) -> Self {
         let log = crate::log::Memory::new(&state, key(tag.as_ref()), &settings.history);
@@ -63,6 +68,7 @@ impl<S: ObjectState> Room<S> {
             tag,
             settings,
             alarm,
+            connections,
             log,
             members: crate::member::Memory::default(),
             flow: Flow::default(),
@@ -75,13 +81,18 @@ impl<S: ObjectState> Room<S> {
     pub(crate) fn with(self, change: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = self.0.settings.clone();
         change(&mut settings);
-        let alarm = self.0.alarm.clone();
-        self.made_anew(settings, alarm)
+        let Inner { alarm, connections, .. } = &*self.0;
+        self.made_anew(settings, alarm.clone(), connections.clone())
     }
 
-    fn made_anew(self, settings: Settings, alarm: Option<Alarm<S>>) -> Self {
+    fn made_anew(
+        &self,
+        settings: Settings,
+        alarm: Option<Alarm<S>>,
+        connections: Option<Connections<S>>,
+    ) -> Self {
         let Inner { state, tag, pings, .. } = &*self.0;
-        Self::make(state.clone(), tag.clone(), settings, alarm, pings.borrow().clone())
+        Self::make(state.clone(), tag.clone(), settings, alarm, connections, pings.borrow().clone())
     }
 
     /// The alarm by which old messages and members who do not come back are tidied away: the object's own, or a slot
@@ -89,14 +100,61 @@ impl<S: ObjectState> Room<S> {
     /// then all of them are to be told. The object's own alarm is not to be shared with anything else.
     #[must_use]
     pub fn alarm(self, alarm: impl Into<Alarm<S>>) -> Self {
-        let settings = self.0.settings.clone();
-        self.made_anew(settings, Some(alarm.into()))
+        let Inner { settings, connections, .. } = &*self.0;
+        self.made_anew(settings.clone(), Some(alarm.into()), connections.clone())
     }
 
     /// At most so many open sockets; whoever comes then is refused. Without it, as many as an object can have.
     #[must_use]
     pub fn max_sockets(self, most: usize) -> Self {
         self.with(|settings| settings.max_sockets = Some(most))
+    }
+
+    /// Who may come is for this registry to say, and it is told of all who do: one place for the caps, the authentication
+    /// and the hooks of several rooms, and of streams beside them. The room's own caps hold too.
+    ///
+    /// [`join`](Self::join), [`enter`](Self::enter) and [`follow`](Self::follow) ask it before they accept anything, and
+    /// give the socket one more tag. It is told who came when they are in, and who went by [`leave`](Self::leave), which
+    /// has to be called for every socket then: also for those that joined. Whoever gets only a part of what they missed,
+    /// and comes back for the rest, has not come.
+    ///
+    /// ```
+    /// use do_core::prelude::*;
+    /// use do_core::{Admission, Connections};
+    /// use do_sync::{Origins, Refusal, Room};
+    ///
+    /// struct Game<S: ObjectState> { players: Room<S>, watchers: Room<S> }
+    ///
+    /// impl<S: ObjectState> DurableObject<S> for Game<S> {
+    ///     fn new(state: S) -> Result<Self> {
+    ///         let connections = Connections::new(&state)
+    ///             .origins(Origins::same_host())
+    ///             .max(500) // players and watchers together
+    ///             .max_per_key(2)
+    ///             .admit(|request| {
+    ///                 let user = request.query("ticket").ok_or(Refusal::Unauthorized)?;
+    ///                 Admission::of(user).map_err(|_| Refusal::Unauthorized)
+    ///             });
+    ///         Ok(Self {
+    ///             players: Room::tagged(&state, tag!("players")).max_sockets(4).connections(&connections),
+    ///             watchers: Room::tagged(&state, tag!("watchers")).connections(&connections),
+    ///         })
+    ///     }
+    ///     async fn fetch(&self, request: Request) -> Result<Response> {
+    ///         let room = if request.uri().path() == "/play" { &self.players } else { &self.watchers };
+    ///         Ok(room.follow(&request)?) // 101, or 401, 403, 426, 429, 503
+    ///     }
+    ///     async fn websocket_close(&self, gone: SocketOf<S>, _: Close) -> Result<()> {
+    ///         self.players.leave(&gone).await?; // whichever room of the registry it is
+    ///         Ok(())
+    ///     }
+    /// }
+    /// ```
+    #[must_use]
+    pub fn connections(self, connections: &Connections<S>) -> Self {
+        connections.disregard(was_closed::<SocketOf<S>>);
+        let Inner { settings, alarm, .. } = &*self.0;
+        self.made_anew(settings.clone(), alarm.clone(), Some(connections.clone()))
     }
 
     pub(crate) fn inner(&self) -> &Inner<S> {
@@ -122,8 +180,9 @@ impl<S: ObjectState> Room<S> {
     /// completes waits.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when the request is no right handshake, [`ErrorKind::Limit`] when the room is full (ask
-    /// [`refusal`](Self::refusal) before, for both), when `accept` has all ten tags already or the object has as many
+    /// [`ErrorKind::Invalid`] when the request is no right handshake or the [registry](Self::connections) does not admit it,
+    /// [`ErrorKind::Limit`] when there is no place in the room or for them (ask [`refusal`](Self::refusal) before, for all
+    /// of these), when `accept` has all ten tags already or the object has as many
     /// sockets as it can, [`ErrorKind::Invalid`] when the room's tag or one of `accept` has the character U+001F. Do what
     /// can fail before joining: after it the socket is a member.
     pub fn join(&self, request: &Request, accept: Accept) -> Result<(Response, SocketOf<S>), Error> {
@@ -131,7 +190,46 @@ impl<S: ObjectState> Room<S> {
         if self.is_full() {
             return Err(Error::new(ErrorKind::Limit, "the room is full"));
         }
-        self.take_in(request, accept)
+        let admission = match &self.0.connections {
+            Some(connections) if Refusal::of(request).is_none() => {
+                connections.check(request).map_err(unwelcome)?
+            }
+            _ => Admission::anonymous(),
+        };
+        let (response, socket) = self.take_in(request, accept, &admission)?;
+        self.tell_joined(&socket);
+        Ok((response, socket))
+    }
+
+    /// Who it is that wants to come, as the [registry](Self::connections) has it.
+    pub(crate) fn identify(&self, request: &Request) -> Result<Admission, Refusal> {
+        let connections = self.0.connections.as_ref();
+        connections.map_or_else(|| Ok(Admission::anonymous()), |connections| connections.identify(request))
+    }
+
+    /// Whether there is a place, in the room and for them, if these leave for them.
+    pub(crate) fn check_place(&self, admission: &Admission, leaving: &[SocketOf<S>]) -> Result<(), Refusal> {
+        if self.has_no_place(leaving.len()) {
+            return Err(Refusal::full());
+        }
+        let connections = self.0.connections.as_ref();
+        connections.map_or(Ok(()), |connections| connections.check_place(admission, leaving, &[]))
+    }
+
+    /// They are in.
+    pub(crate) fn tell_joined(&self, socket: &SocketOf<S>) {
+        if let Some(connections) = &self.0.connections {
+            connections.joined(socket);
+        }
+    }
+
+    /// Their close or error event came; or they could not get in, and nobody was told that they did.
+    pub(crate) fn tell_left(&self, socket: &SocketOf<S>, was_in: bool) {
+        match &self.0.connections {
+            Some(connections) if was_in => connections.left(socket),
+            Some(connections) => connections.never_joined(socket),
+            None => {}
+        }
     }
 
     /// Whether these are tags of the application: those by which the room knows who entered have a [`SEPARATOR`], and
@@ -151,11 +249,15 @@ impl<S: ObjectState> Room<S> {
         &self,
         request: &Request,
         accept: Accept,
+        admission: &Admission,
     ) -> Result<(Response, SocketOf<S>), Error> {
-        let accept = match &self.0.tag {
+        let mut accept = match &self.0.tag {
             Some(tag) => accept.tag(tag)?,
             None => accept,
         };
+        if let Some(connections) = &self.0.connections {
+            accept = connections.socket_accept(accept, admission)?;
+        }
         self.0.state.sockets().accept(request, accept)
     }
 
@@ -169,7 +271,8 @@ impl<S: ObjectState> Room<S> {
         self.0.settings.max_sockets.is_some_and(|most| self.count().saturating_sub(leaving) >= most)
     }
 
-    /// Why this request cannot join at all: it is no right handshake, or the room is full. Ask it before what takes
+    /// Why this request cannot join at all: it is no right handshake, the room is full, or the
+    /// [registry](Self::connections) refuses it. Ask it before what takes
     /// longer, and [`join`](Self::join) then without an await between.
     ///
     /// ```
@@ -177,13 +280,14 @@ impl<S: ObjectState> Room<S> {
     /// # use do_sync::Room;
     /// # fn example<S: ObjectState>(room: &Room<S>, request: &Request) -> Result<Response> {
     /// if let Some(refusal) = room.refusal(request) {
-    ///     return Ok(refusal.reply()); // 426, 400 or 503
+    ///     return Ok(refusal.reply()); // 426, 400 or 503; with a registry 401, 403, 429 too
     /// }
     /// Ok(room.join(request, Accept::new())?.0)
     /// # }
     /// ```
     pub fn refusal(&self, request: &Request) -> Option<Refusal> {
-        Refusal::of(request).or_else(|| self.is_full().then(Refusal::full))
+        let refused = || self.0.connections.as_ref().and_then(|connections| connections.check(request).err());
+        Refusal::of(request).or_else(|| self.is_full().then(Refusal::full)).or_else(refused)
     }
 
     /// The open sockets of the room, in no particular order. Use them and let them go: kept in a field they are
@@ -263,6 +367,14 @@ impl<S: ObjectState> Room<S> {
 
 fn key(tag: Option<&Tag>) -> &str {
     tag.map_or(ALL, Tag::as_str)
+}
+
+/// What [`Room::join`] says to whom the registry refuses.
+fn unwelcome(refusal: Refusal) -> Error {
+    match refusal {
+        Refusal::Full { .. } | Refusal::TooMany { .. } => Error::new(ErrorKind::Limit, refusal.to_string()),
+        _ => Error::new(ErrorKind::Invalid, refusal.to_string()).of_request(),
+    }
 }
 
 impl<S: ObjectState> Clone for Room<S> {

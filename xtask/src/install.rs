@@ -1,7 +1,7 @@
 //! Installs what a check needs and the machine lacks. What is there already is never touched.
 
 use crate::command::{capture, is_program, on_path, run, run_within};
-use crate::problem::{Outcome, Problem};
+use crate::problem::{Doing, Outcome, Problem};
 use crate::workspace::Workspace;
 use std::path::PathBuf;
 use std::process::Command;
@@ -54,6 +54,50 @@ pub(crate) fn kosoku(workspace: &Workspace) -> Outcome<PathBuf> {
         .arg(format!("kosoku=={KOSOKU}"));
     run_within(&mut pip, LIMIT)?;
     if installed() { Ok(program) } else { Err(Problem::new("pip has installed no kosoku that runs")) }
+}
+
+/// The program `curl`, on `PATH`.
+///
+/// # Errors
+/// It is not there and apt-get cannot install it.
+pub(crate) fn curl() -> Outcome {
+    if !on_path("curl") {
+        apt(&["curl"])?;
+    }
+    if on_path("curl") { Ok(()) } else { Err(Problem::new("apt-get has put no curl on PATH")) }
+}
+
+/// The program `nginx`: the machine's own, else Debian's, unpacked under the target folder. Not installed, which would
+/// start it on the machine's port 80.
+///
+/// # Errors
+/// It is not there, and apt-get has none that runs here.
+pub(crate) fn nginx(workspace: &Workspace) -> Outcome<PathBuf> {
+    let folder = workspace.scratch("nginx")?;
+    let runs = |program: &PathBuf| is_program(program) && capture(Command::new(program).arg("-v")).is_ok();
+    let places = [PathBuf::from("/usr/sbin/nginx"), folder.join("usr/sbin/nginx")];
+    let found = || places.iter().find(|program| runs(program)).cloned();
+    if let Some(program) = found() {
+        return Ok(program);
+    }
+    let download = || {
+        let mut apt = Command::new("apt-get");
+        apt.args(["download", "-q", "nginx"]).current_dir(&folder);
+        run_within(&mut apt, LIMIT)
+    };
+    download().or_else(|problem| {
+        println!("{problem}");
+        apt_update()?;
+        download()
+    })?;
+    for entry in std::fs::read_dir(&folder).doing(folder.display())?.flatten() {
+        if entry.path().extension().is_some_and(|end| end == "deb") {
+            run(Command::new("dpkg").arg("--extract").arg(entry.path()).arg(&folder))?;
+            std::fs::remove_file(entry.path()).doing(entry.path().display())?;
+        }
+    }
+    let missing = "Debian's nginx does not run here as it is: install the package nginx by hand";
+    found().ok_or_else(|| Problem::new(missing))
 }
 
 /// Installs Debian packages; asks for the newest lists only when the ones at hand do not do.

@@ -44,7 +44,7 @@ mod native {
     }
 
     pub(crate) fn main() -> ExitCode {
-        server::program(async || measure(&options()?).await)
+        server::program(server::start, async || measure(&options()?).await)
     }
 
     fn options() -> Outcome<Options> {
@@ -85,7 +85,7 @@ mod native {
                     let (Some(contender), Some(of)) = (options.only.get(place), rounds.get_mut(place)) else {
                         continue;
                     };
-                    let server = Server::start(*contender, None).await?;
+                    let server = Server::start(contender.name(), None).await?;
                     let measured = client::run(&server, &load).await?;
                     eprintln!(
                         "load {} round {} {contender}: {:.2} us",

@@ -28,7 +28,7 @@ mod native {
         [Contender::Ours, Contender::Axum, Contender::Websockets, Contender::Queue, Contender::Sockudo];
 
     pub(crate) fn main() -> ExitCode {
-        server::program(async || {
+        server::program(server::start, async || {
             let count = std::env::args().nth(1).map(|count| count.parse()).transpose()?.unwrap_or(1_000);
             println!("{count} sockets, load average {}\n", process::load());
             println!("| server | bytes per socket, connected | after {} s | to ours |", SETTLED.as_secs());
@@ -44,7 +44,7 @@ mod native {
     }
 
     async fn measure(contender: Contender, count: usize) -> Outcome<(f64, f64)> {
-        let server = Server::start(contender, None).await?;
+        let server = Server::start(contender.name(), None).await?;
         // What the first connections allocate once is not theirs.
         let _first = connect(contender, &server.address, 50).await?;
         tokio::time::sleep(SETTLED).await;

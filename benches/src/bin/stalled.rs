@@ -64,7 +64,7 @@ mod native {
         [Contender::Ours, Contender::Axum, Contender::Websockets, Contender::Queue, Contender::Sockudo];
 
     pub(crate) fn main() -> ExitCode {
-        server::program(async || {
+        server::program(server::start, async || {
             let (mut seconds, mut only) = (15, DEFAULT.to_vec());
             let mut parser = lexopt::Parser::from_env();
             while let Some(argument) = parser.next()? {
@@ -95,7 +95,7 @@ mod native {
         println!("|---|---|---|---|---|---|---|");
         for contender in only {
             let run = async |stalled| -> Outcome<(Measured, u64)> {
-                let mut server = Server::start(*contender, *send_buffer).await?;
+                let mut server = Server::start(contender.name(), *send_buffer).await?;
                 let load = Load {
                     sockets: *sockets,
                     stalled,

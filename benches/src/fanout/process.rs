@@ -1,6 +1,6 @@
 //! A server as a process, and what the system says about it.
 
-use super::{Contender, Outcome};
+use super::Outcome;
 use std::{process::Stdio, time::Duration};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines},
@@ -22,9 +22,9 @@ impl Server {
     ///
     /// # Errors
     /// When it does not start.
-    pub async fn start(contender: Contender, send_buffer: Option<u32>) -> Outcome<Self> {
+    pub async fn start(contender: &str, send_buffer: Option<u32>) -> Outcome<Self> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("serve").arg(contender.name()).args(send_buffer.map(|bytes| bytes.to_string()));
+        command.arg("serve").arg(contender).args(send_buffer.map(|bytes| bytes.to_string()));
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
         let input = child.stdin.take().ok_or("no input")?;
         let mut lines = BufReader::new(child.stdout.take().ok_or("no output")?).lines();

@@ -42,11 +42,15 @@ impl Drops {
     }
 }
 
-/// A program that is a server, as `serve CONTENDER [SEND BUFFER]`, or the clients of such servers.
-pub fn program(clients: impl AsyncFnOnce() -> Outcome<()>) -> ExitCode {
+/// A program that is a server, as `serve CONTENDER [SEND BUFFER]`, or the clients of such servers. `start` starts the
+/// contender of that name on a listener, in a runtime; what it returns is kept while the server runs.
+pub fn program<T>(
+    start: impl AsyncFnOnce(&str, TcpListener, Drops) -> Outcome<T>,
+    clients: impl AsyncFnOnce() -> Outcome<()>,
+) -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let done = match arguments.next().as_deref() {
-        Some("serve") => serve(arguments.next(), arguments.next()),
+        Some("serve") => serve(&arguments.next().unwrap_or_default(), arguments.next(), start),
         _ => runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -62,41 +66,56 @@ pub fn program(clients: impl AsyncFnOnce() -> Outcome<()>) -> ExitCode {
     }
 }
 
-fn serve(name: Option<String>, send_buffer: Option<String>) -> Outcome<()> {
-    let contender = Contender::named(&name.unwrap_or_default())?;
+fn serve<T>(
+    contender: &str,
+    send_buffer: Option<String>,
+    start: impl AsyncFnOnce(&str, TcpListener, Drops) -> Outcome<T>,
+) -> Outcome<()> {
     let send_buffer = send_buffer.map(|bytes| bytes.parse()).transpose()?;
     let runtime = runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(run(contender, send_buffer))
-}
-
-/// Runs a server until its input ends: prints its address, then answers each line by the number of drops.
-async fn run(contender: Contender, send_buffer: Option<u32>) -> Outcome<()> {
-    let listener = listen(send_buffer)?;
-    println!("{}", listener.local_addr()?);
-    let drops = Drops::default();
-    let _host = match contender {
-        Contender::Ours | Contender::Uncorked | Contender::Tls => {
-            Some(ours::serve(listener, contender, drops.clone())?)
+    runtime.block_on(async {
+        let listener = listen(send_buffer)?;
+        println!("{}", listener.local_addr()?);
+        let drops = Drops::default();
+        let _running = start(contender, listener, drops.clone()).await?;
+        // Until the input ends: the answer to each line is the number of drops.
+        let mut lines = BufReader::new(tokio::io::stdin()).lines();
+        while lines.next_line().await?.is_some() {
+            println!("{}", drops.get());
         }
-        Contender::Axum => spawn(axum::serve(listener, drops.clone())),
-        Contender::Websockets => spawn(websockets::serve(listener, drops.clone())),
-        Contender::Queue => spawn(queue::serve(listener, drops.clone())),
-        Contender::Sockudo => spawn(sockudo::serve(listener)),
-    };
-    let mut lines = BufReader::new(tokio::io::stdin()).lines();
-    while lines.next_line().await?.is_some() {
-        println!("{}", drops.get());
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
-fn spawn(server: impl Future<Output = Outcome<()>> + Send + 'static) -> Option<do_core::tokio::Host> {
+/// Starts a WebSocket server.
+///
+/// # Errors
+/// When there is none of that name, or its host cannot start.
+pub async fn start(
+    contender: &str,
+    listener: TcpListener,
+    drops: Drops,
+) -> Outcome<Option<do_core::tokio::Host>> {
+    let contender = Contender::named(contender)?;
+    match contender {
+        Contender::Ours | Contender::Uncorked | Contender::Tls => {
+            return ours::serve(listener, contender, drops).map(Some);
+        }
+        Contender::Axum => spawn(axum::serve(listener, drops)),
+        Contender::Websockets => spawn(websockets::serve(listener, drops)),
+        Contender::Queue => spawn(queue::serve(listener, drops)),
+        Contender::Sockudo => spawn(sockudo::serve(listener)),
+    }
+    Ok(None)
+}
+
+/// Runs a server in the background; its failure is printed.
+pub fn spawn(server: impl Future<Output = Outcome<()>> + Send + 'static) {
     tokio::spawn(async move {
         if let Err(error) = server.await {
             eprintln!("{error}");
         }
     });
-    None
 }
 
 fn listen(send_buffer: Option<u32>) -> Outcome<TcpListener> {

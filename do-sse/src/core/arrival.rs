@@ -77,6 +77,8 @@ pub struct Backlog {
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) stream: EventStream,
+    /// The number and the id of the connection; `None` for one that ends with a page of a replay.
+    pub(crate) joined: Option<(u64, Arc<str>)>,
 }
 
 /// Why somebody is not in.
@@ -147,6 +149,7 @@ impl Core {
         }
         inner.stats.opened += 1;
         let stream = EventStream::new(Arc::clone(&connection));
+        let joined = (!is_page).then(|| (serial, Arc::clone(&id)));
         if is_page {
             connection.drain();
             inner.stats.ended(Cause::Closed);
@@ -161,7 +164,7 @@ impl Core {
             Some(held) => held.borrow_mut().push(connection),
             None => connection.wake(),
         }
-        Ok(Ok(Opened { stream }))
+        Ok(Ok(Opened { stream, joined }))
     }
 
     /// After how long a client comes back.

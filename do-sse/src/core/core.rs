@@ -93,6 +93,16 @@ impl Core {
         }
     }
 
+    /// The numbers of the connections with this id.
+    pub(crate) fn serials_of(&self, id: &str) -> Vec<u64> {
+        self.inner().registry.with_id(id)
+    }
+
+    /// Whether the connection with this number is there.
+    pub(crate) fn is_open(&self, serial: u64) -> bool {
+        self.inner().registry.get(serial).is_some()
+    }
+
     /// Ends connections with this id behind what waits for them. How many.
     pub(crate) fn close(&self, id: &str) -> usize {
         let mut inner = self.inner();

@@ -13,7 +13,7 @@ mod tick;
 
 pub use arrival::Backlog;
 pub(crate) use arrival::{Arrival, Asked, Snapshot};
-pub(crate) use core::Core;
+pub(crate) use core::{Core, Removed};
 pub(crate) use deliver::{Outgoing, Target};
 pub use registry::Info;
 pub(crate) use ring::Recorded;

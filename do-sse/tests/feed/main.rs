@@ -2,6 +2,8 @@
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod connections;
+
 use do_core::{kit::Kit, prelude::*};
 use do_sse::{Event, Feed, History, Settings};
 use http_body_util::BodyExt;

@@ -12,7 +12,8 @@ type Remarked<S> = Vec<(SocketOf<S>, Box<RawValue>)>;
 impl<S: ObjectState> Room<S> {
     /// To be called in `websocket_close` and in `websocket_error`: whoever has no other open socket has left, or is waited
     /// for if there is a [grace](crate::Members::grace). `left` is logged and said to the others; its position is given,
-    /// `None` when they have not left by this.
+    /// `None` when they have not left by this. The [registry](Room::connections) is told that the socket is gone, also
+    /// when this fails, and also of one that joined.
     ///
     /// Calling it twice, or for a socket that did not enter this room or is open, changes nothing. One that was never
     /// told of, or could not be, is made up for by the first use of the room in the next instance.
@@ -24,6 +25,7 @@ impl<S: ObjectState> Room<S> {
     /// # Cancel safety
     /// All of it happens at the first poll, except that an alarm may not be set.
     pub async fn leave(&self, socket: &SocketOf<S>) -> Result<Option<Position>, Error> {
+        self.tell_left(socket, true);
         let Some(attached) = self.mark_of(socket) else { return Ok(None) };
         if socket.ready_state() != ReadyState::Open {
             self.forget_outbound(socket);

@@ -100,7 +100,7 @@ fn mark_closed<T: Socket>(socket: &T) {
 }
 
 /// Whether [`mark_closed`] wrote on this socket.
-pub(super) fn was_closed<T: Socket>(socket: &T) -> bool {
+pub(crate) fn was_closed<T: Socket>(socket: &T) -> bool {
     let Some(bytes) = socket.attachment_bytes() else { return false };
     // Most are not read further: a room has many sockets.
     let may_be = bytes.windows(CLOSED.len()).any(|part| part == CLOSED);

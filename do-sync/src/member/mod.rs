@@ -12,7 +12,7 @@ mod settings;
 mod store;
 
 pub(crate) use admission::{Admission, Refused};
-pub(crate) use mark::close;
+pub(crate) use mark::{close, was_closed};
 pub use member::Member;
 pub(crate) use memory::Memory;
 pub use present::Present;

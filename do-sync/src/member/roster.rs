@@ -274,6 +274,7 @@ impl<'a, S: ObjectState> Roster<'a, S> {
     /// Takes a socket back that could not be told what it needs to know: it closes, and if it was logged, the next who
     /// uses the room says that it left.
     pub(crate) fn abandon(&self, socket: &SocketOf<S>) {
+        self.room.tell_left(socket, false);
         close(socket, CloseCode::INTERNAL.get(), "entering failed");
         self.memory().forget();
     }

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::too_many_lines)] // a test may fail
 
 mod arrivals;
+mod connections;
 mod departures;
 mod hall;
 mod marks;

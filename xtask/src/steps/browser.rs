@@ -1,4 +1,4 @@
-//! The client and the pages in headless Chromium. The tests are ordinary ones that plain `cargo test` leaves out,
+//! The clients and the pages in headless Chromium. The tests are ordinary ones that plain `cargo test` leaves out,
 //! because they need a browser; here the browser is installed first and they always run.
 
 use crate::command::run;
@@ -7,7 +7,7 @@ use crate::problem::Outcome;
 use crate::workspace::Workspace;
 
 /// Those with a test `browser`.
-const PACKAGES: [&str; 3] = ["chat", "do-sync", "sync-server"];
+const PACKAGES: [&str; 4] = ["chat", "do-sse", "do-sync", "sync-server"];
 
 pub(crate) fn check(workspace: &Workspace) -> Outcome {
     install::browser()?;

@@ -3,6 +3,7 @@
 mod autobahn;
 mod browser;
 mod client;
+mod clients;
 mod lint;
 mod test;
 mod tree;
@@ -37,8 +38,13 @@ pub(crate) fn all() -> Vec<Step> {
         step("examples", "the example programs build", test::examples),
         step("autobahn", "the WebSocket conformance cases pass against an echo object", autobahn::check),
         step(
+            "sse-clients",
+            "clients of server-sent events from npm, and curl, read the feeds of do-sse",
+            clients::check,
+        ),
+        step(
             "browser",
-            "the JavaScript client and the page of sync-server work in a real browser",
+            "the JavaScript client, the page of sync-server and EventSource work in a real browser",
             browser::check,
         ),
         step(
@@ -55,6 +61,11 @@ pub(crate) fn all() -> Vec<Step> {
             "test-long",
             "the tests again with the random cases of a long run, a million of them for the schedule (--full)",
             test::test_long,
+        ),
+        long(
+            "sse-nginx",
+            "the same clients read the feeds through nginx as it comes (--full)",
+            clients::check_nginx,
         ),
         long(
             "contract-long",

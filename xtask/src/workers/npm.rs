@@ -1,4 +1,4 @@
-//! The programs from npm, pinned by xtask/npm/package-lock.json and xtask/npm/types/package-lock.json.
+//! The programs from npm, pinned by the `package-lock.json` of xtask/npm and of the folders in it.
 
 use crate::command::{is_program, on_path, run_within};
 use crate::problem::{Doing, Outcome, Problem};
@@ -44,6 +44,16 @@ pub(crate) fn tools(workspace: &Workspace, optimiser: bool) -> Outcome<Tools> {
 /// There is no npm, or its registry does not answer.
 pub(crate) fn tsc(workspace: &Workspace) -> Outcome<PathBuf> {
     Ok(modules(&workspace.root.join("xtask/npm/types"), true)?.join("typescript/bin/tsc"))
+}
+
+/// The folder of the clients of feeds that others wrote, installed.
+///
+/// # Errors
+/// There is no npm, or its registry does not answer.
+pub(crate) fn clients(workspace: &Workspace) -> Outcome<PathBuf> {
+    let folder = workspace.root.join("xtask/npm/clients");
+    modules(&folder, true)?;
+    Ok(folder)
 }
 
 /// The packages of a folder; npm installs them when the lock file has changed.

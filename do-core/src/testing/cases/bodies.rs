@@ -252,6 +252,7 @@ async fn b17c_before<D: Driver>(lab: &Lab<D>) -> Outcome {
     exchange.half_close().await?;
     lab.advance(A_WHILE).await?;
     lab.run("a", json!([{"add": 1}])).await?;
+    lab.advance(A_WHILE).await?;
     same("the status", exchange.head().await?.status().as_u16(), 200)?;
     same("the first step", answered(&mut exchange).await?.get(0), 1)
 }
