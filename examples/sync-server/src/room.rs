@@ -2,10 +2,13 @@ use crate::{
     answer,
     change::{self, BATCH, BODY_BYTES, Change, PATH_BYTES, Recorded, Refused},
 };
-use do_core::{limits, offers_protocol, prelude::*, tag};
-use do_sse::{Backlog, Feed};
-use do_sync::{Event, History, Inbound, OnFull, Outbound, Position, Refusal, Room};
+use do_core::{Connection, Connections, Peer, limits, offers_protocol, prelude::*, tag};
+use do_sse::Feed;
+use do_sync::{Event, History, Inbound, OnFull, Outbound, Refusal, Room};
 use serde::{Deserialize, Serialize};
+use std::rc::{Rc, Weak};
+
+mod events;
 
 /// The sub-protocol of those who follow: the protocol of `do_sync`, by which a client resumes.
 pub(crate) const PROTOCOL: &str = "do-sync.1";
@@ -18,12 +21,6 @@ const KEPT: u64 = 1_000;
 
 /// How long changes are kept.
 const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-
-/// Most who read along by server-sent events at a time.
-const STREAMS: usize = 10_000;
-
-/// Who reads along is shown so many bytes of paths at once, and then some, and comes back for the rest.
-const SHOWN_BYTES: usize = 256 * 1_024;
 
 /// The longest frame of a change: two paths of which JSON escapes every byte in six, and what stands around them.
 const FRAME_BYTES: u64 = 2 * 6 * PATH_BYTES as u64 + 512;
@@ -59,9 +56,14 @@ const MIGRATIONS: &[&str] =
 /// A schedule with two slots: in one the room deletes changes that are too old, in the other the streams of events get their
 /// heartbeats.
 #[derive(Debug)]
-pub struct SyncRoom<S: ObjectState> {
+pub struct SyncRoom<S: ObjectState>(Rc<Inner<S>>);
+
+#[derive(Debug)]
+struct Inner<S: ObjectState> {
     room: Room<S>,
     feed: Feed<S>,
+    /// All who are in the one or the other.
+    connections: Connections<S>,
     schedule: Schedule<S>,
 }
 
@@ -85,27 +87,16 @@ impl<S: ObjectState> DurableObject<S> for SyncRoom<S> {
     fn new(state: S) -> Result<Self> {
         state.sql().migrate(MIGRATIONS)?;
         let schedule = Schedule::open(&state)?;
-        let history = History::new().max_messages(KEPT).max_bytes(KEPT * FRAME_BYTES);
-        let outbound = Outbound::new().max_bytes(WAITING_BYTES).max_messages(WAITING_MESSAGES);
-        let room = Room::new(&state)
-            .history(history.max_age(KEPT_FOR).replay(RECENT))
-            // Of the counts only the latest matters; a change has no key, so that none is ever left out.
-            .outbound(outbound.on_full(OnFull::LatestPerKey))
-            // Editors have nothing to say; whatever they do say is ignored.
-            .inbound(Inbound::new().max_bytes(limits::MESSAGE_BYTES))
-            .alarm(schedule.slot("room"));
-        room.auto_ping("ping", "pong")?;
-        let streams = do_sse::Settings::new().max_bytes(WAITING_BYTES).max_events(WAITING_MESSAGES);
-        // As with sockets.
-        let streams = streams.max_connections(STREAMS).on_full(do_sse::OnFull::LatestPerKey);
-        Ok(Self { room, feed: Feed::new(&state, streams, schedule.slot("beat")), schedule })
+        let inner = Rc::new_cyclic(|inner| Inner::new(&state, schedule, inner));
+        inner.room.auto_ping("ping", "pong")?;
+        Ok(Self(inner))
     }
 
     async fn fetch(&self, request: Request) -> Result<Response> {
         match (request.method(), request.uri().path()) {
-            (&Method::GET, "/ws") => self.join(&request),
-            (&Method::GET | &Method::HEAD, "/events") => self.read_along(&request).await,
-            (&Method::POST, "/notify") => self.notify(request).await,
+            (&Method::GET, "/ws") => self.0.join(&request),
+            (&Method::GET | &Method::HEAD, "/events") => self.0.read_along(&request).await,
+            (&Method::POST, "/notify") => self.0.notify(request).await,
             _ => Ok(answer::error(
                 StatusCode::NOT_FOUND,
                 "the room knows GET /ws, GET /events and POST /notify",
@@ -114,40 +105,63 @@ impl<S: ObjectState> DurableObject<S> for SyncRoom<S> {
     }
 
     async fn alarm(&self, info: AlarmInfo) -> Result<()> {
-        let mut is_for_nothing = true;
-        let run = async |job: Job| {
-            is_for_nothing = false;
-            match job.name() {
-                "room" => Ok(self.room.on_alarm().await?),
-                "beat" => Ok(self.feed.on_alarm().await?),
-                _ => job.unknown(),
-            }
+        let run = async |job: Job| match job.name() {
+            "room" => Ok(self.0.room.on_alarm().await?),
+            "beat" => Ok(self.0.feed.on_alarm().await?),
+            _ => job.unknown(),
         };
-        self.schedule.run_due(info, run).await?;
-        if is_for_nothing {
-            // It was set by an earlier version, in which the room had the alarm for itself.
-            self.room.on_alarm().await?;
+        self.0.schedule.run_due(info, run).await?;
+        if self.0.schedule.get("room")?.is_none() {
+            // There is no change, or the room set its alarm in an earlier version, where it had it for itself.
+            self.0.room.on_alarm().await?;
         }
         Ok(())
     }
 
     async fn websocket_message(&self, socket: SocketOf<S>, message: Message) -> Result<()> {
-        if !self.room.answer_ping(&socket, &message) {
-            self.room.receive::<Incoming>(&socket, &message); // logs it: editors have nothing to say
+        if !self.0.room.answer_ping(&socket, &message) {
+            self.0.room.receive::<Incoming>(&socket, &message); // logs it: editors have nothing to say
         }
         Ok(())
     }
 
     async fn websocket_close(&self, socket: SocketOf<S>, _: Close) -> Result<()> {
-        self.part(&socket).await
+        self.0.part(&socket).await
     }
 
     async fn websocket_error(&self, socket: SocketOf<S>, _: Error) -> Result<()> {
-        self.part(&socket).await
+        self.0.part(&socket).await
     }
 }
 
-impl<S: ObjectState> SyncRoom<S> {
+impl<S: ObjectState> Inner<S> {
+    fn new(state: &S, schedule: Schedule<S>, inner: &Weak<Self>) -> Self {
+        let of_streams = || {
+            let inner = Weak::clone(inner);
+            // Sockets are told of where they are greeted and part.
+            move |who: &Connection<'_, S>| match (&who.peer, inner.upgrade()) {
+                (Peer::Stream(_), Some(inner)) => inner.tell_of_stream(),
+                _ => {}
+            }
+        };
+        let connections = Connections::new(state).max(limits::SOCKETS_PER_OBJECT);
+        let connections = connections.on_join(of_streams()).on_leave(of_streams());
+        let history = History::new().max_messages(KEPT).max_bytes(KEPT * FRAME_BYTES);
+        let outbound = Outbound::new().max_bytes(WAITING_BYTES).max_messages(WAITING_MESSAGES);
+        let room = Room::new(state)
+            .history(history.max_age(KEPT_FOR).replay(RECENT))
+            // Of the counts only the latest matters; a change has no key, so that none is ever left out.
+            .outbound(outbound.on_full(OnFull::LatestPerKey))
+            // Editors have nothing to say; whatever they do say is ignored.
+            .inbound(Inbound::new().max_bytes(limits::MESSAGE_BYTES))
+            .connections(&connections)
+            .alarm(schedule.slot("room"));
+        let streams = do_sse::Settings::new().max_bytes(WAITING_BYTES).max_events(WAITING_MESSAGES);
+        let streams = streams.on_full(do_sse::OnFull::LatestPerKey); // as with sockets
+        let feed = Feed::new(state, streams, schedule.slot("beat")).connections(&connections);
+        Self { room, feed, connections, schedule }
+    }
+
     /// The new editor is greeted and the others are told, all in one turn: no change falls between the recent
     /// ones and the first that is sent to it.
     fn join(&self, request: &Request) -> Result<Response> {
@@ -158,12 +172,12 @@ impl<S: ObjectState> SyncRoom<S> {
     }
 
     fn follow(&self, request: &Request) -> Result<Response> {
-        let before = self.editors();
+        let before = self.connections.count();
         let response = match self.room.following(request, Accept::new().protocol(PROTOCOL)).done() {
             Ok(response) => response,
             Err(error) => return turned_away(error),
         };
-        let editors = self.editors();
+        let editors = self.connections.count();
         // The newcomer is told as well: the count is not in its hello. One that is to come back for the rest of what it
         // missed is not in yet.
         if editors != before {
@@ -178,59 +192,14 @@ impl<S: ObjectState> SyncRoom<S> {
             Ok(joined) => joined,
             Err(error) => return turned_away(error),
         };
-        let editors = self.editors();
+        let editors = self.connections.count();
         socket.send(Message::json(&Outgoing::Hello { editors, recent })?)?;
         self.tell(editors, Some(&socket))?;
         Ok(response)
     }
 
-    /// As an `EventSource` reads: what it missed comes first, in the same turn in which it is let in.
-    async fn read_along(&self, request: &Request) -> Result<Response> {
-        let before = self.feed.count();
-        let response = self.feed.open(request).backlog(|after| self.missed(after)).start().await?;
-        if self.feed.count() != before {
-            self.tell(self.editors(), None)?;
-        }
-        Ok(response)
-    }
-
-    /// What somebody is shown who had this last.
-    fn missed(&self, last: Option<&str>) -> Result<Backlog, Error> {
-        let here = self.room.position()?;
-        let known = last.and_then(|last| last.parse::<Position>().ok());
-        let known = known.filter(|last| last.epoch() == here.epoch() && last.seq() <= here.seq());
-        let mut kept = self.room.messages(known, RECENT)?;
-        let mut backlog = Backlog::default();
-        backlog.gap = match (last, known) {
-            (Some(_), None) => Some(None),
-            _ => kept.gap.map(|gap| gap.lost),
-        };
-        let from = kept.entries.first().map_or(here.seq(), |first| first.position.seq() - 1);
-        backlog.from = Some(Position::new(here.epoch(), from).to_string());
-        let mut bytes = 0;
-        while let Some(last) = kept.entries.last().map(|last| last.position) {
-            for entry in kept.entries {
-                let Some(change) = entry.value::<Change>()? else { continue };
-                bytes += change.path().len() + change.from().map_or(0, str::len);
-                let record = change.record(entry.position.seq(), entry.at.as_millis());
-                backlog.events.push(event(entry.position, &record)?);
-            }
-            backlog.has_more = last != here && bytes > SHOWN_BYTES;
-            if last == here || backlog.has_more {
-                break;
-            }
-            kept = self.room.messages(Some(last), RECENT)?;
-        }
-        Ok(backlog)
-    }
-
-    /// All who are connected, in whatever way.
-    fn editors(&self) -> usize {
-        self.room.count() + self.feed.count()
-    }
-
     async fn part(&self, socket: &SocketOf<S>) -> Result<()> {
-        self.tell(self.room.count_without(socket) + self.feed.count(), Some(socket))?;
+        self.tell(self.room.count_without(socket) + self.connections.streams(), Some(socket))?;
         self.room.leave(socket).await?;
         Ok(())
     }
@@ -282,7 +251,7 @@ impl<S: ObjectState> SyncRoom<S> {
         // Made before the first is sent: a failure must not leave editors with a part of the report.
         let records = changes.into_iter().zip(&published).map(|(change, told)| {
             let record = change.record(told.position.seq(), told.at.as_millis());
-            Ok((Message::json(&record)?, event(told.position, &record)?))
+            Ok((Message::json(&record)?, events::of(told.position, &record)?))
         });
         for (message, event) in records.collect::<Result<Vec<_>, Error>>()? {
             self.room.broadcast(message).to(plain()).send();
@@ -302,11 +271,6 @@ impl<S: ObjectState> SyncRoom<S> {
         }
         Ok(recent)
     }
-}
-
-/// A change as those see it who read along.
-fn event(position: Position, record: &Recorded) -> Result<do_sse::Event, Error> {
-    do_sse::Event::named("change")?.id(position.to_string())?.json(record)
 }
 
 /// The answer to an editor whom the room did not take.
