@@ -194,7 +194,8 @@ impl Reader {
             if let Some(event) = self.decoder.next_event().unwrap() {
                 return event;
             }
-            self.decoder.push(&self.chunk().await).unwrap();
+            let chunk = self.chunk().await;
+            self.decoder.push(&chunk).unwrap();
         }
     }
 
