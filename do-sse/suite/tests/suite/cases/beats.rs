@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 
 pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
     vec![
-        Case::new("s5 a heartbeat is a comment, and listeners hear nothing of it", |lab| Box::pin(comment(lab))),
+        Case::new("s5 a heartbeat is a comment, and listeners hear nothing of it", |lab| {
+            Box::pin(comment(lab))
+        }),
         Case::new("s5 w8 heartbeats come every 15 s without a word", |lab| {
             Box::pin(every(lab, json!({}), 15_000))
         })
@@ -39,9 +41,10 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         Case::new("s5 s7 the slot ends when the last one left, and begins again with the next", |lab| {
             Box::pin(begins_again(lab, true))
         }),
-        Case::new("s6 a heartbeat whose alarm cannot be set fails, is retried, and heartbeats go on", |lab| {
-            Box::pin(fails(lab))
-        }),
+        Case::new(
+            "s6 a heartbeat whose alarm cannot be set fails, is retried, and heartbeats go on",
+            |lab| Box::pin(fails(lab)),
+        ),
         Case::new("s6 who comes while the slot cannot be set is sent away", |lab| Box::pin(away_slot(lab))),
         Case::new("s6 a heartbeat later than any alarm can be is none", |lab| Box::pin(never(lab))),
         Case::new("s7 an alarm that is gone is set again by who comes", |lab| Box::pin(set_again(lab))),
@@ -53,13 +56,17 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
             Box::pin(rebuilt(lab, true))
         })
         .crashes(),
-        Case::new("s8 three jobs share the alarm, and each comes at its own time", |lab| Box::pin(shared(lab))),
+        Case::new("s8 three jobs share the alarm, and each comes at its own time", |lab| {
+            Box::pin(shared(lab))
+        }),
         Case::new("flaw6 streams end at an age of their own, and their clients come back", |lab| {
             Box::pin(ages(lab))
         }),
         Case::new("flaw13 the rows of opening and of heartbeats", |lab| Box::pin(rows(lab)))
             .differs(&[HostKind::Workerd], "rows-counted"),
-        Case::new("flaw13 a feed that is not used writes nothing and has no alarm", |lab| Box::pin(unused(lab))),
+        Case::new("flaw13 a feed that is not used writes nothing and has no alarm", |lab| {
+            Box::pin(unused(lab))
+        }),
     ]
 }
 

@@ -34,15 +34,17 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         Case::new("resume a long history comes in pages, and nothing is lost or twice", |lab| {
             Box::pin(pages(lab))
         }),
-        Case::new("resume a history in memory ends with its instance", |lab| Box::pin(crashed(lab))).crashes(),
+        Case::new("resume a history in memory ends with its instance", |lab| Box::pin(crashed(lab)))
+            .crashes(),
         Case::new("resume a history in memory ends with its instance, also when that was idle", |lab| {
             Box::pin(evicted(lab))
         })
         .evicts(),
         Case::new("resume the application's own history", |lab| Box::pin(backlog(lab))),
-        Case::new("resume s2 what is published while many come back is lost by none and twice for none", |lab| {
-            Box::pin(storm(lab, 100))
-        }),
+        Case::new(
+            "resume s2 what is published while many come back is lost by none and twice for none",
+            |lab| Box::pin(storm(lab, 100)),
+        ),
         Case::new("resume flaw5 a thousand come back at once, again and again", |lab| {
             Box::pin(storm(lab, 1_000))
         })
@@ -124,7 +126,11 @@ async fn gap<D: Driver>(lab: &Lab<D>) -> Outcome {
     publish(lab, 2, 21).await?;
     let mut stream = Ask::of("a").after(&first).open(lab).await?;
     let ready = stream.event().await?;
-    same("a position that has a gap behind it is not to be remembered", (&*ready.event, &*ready.id), ("ready", ""))?;
+    same(
+        "a position that has a gap behind it is not to be remembered",
+        (&*ready.event, &*ready.id),
+        ("ready", ""),
+    )?;
     same("what is gone", stream.reset().await?, json!({"lost": 14}))?;
     same("where it begins", parts(stream.last_id())?.1, 15)?;
     stream.hears("what is left", 16..21).await?;
@@ -145,7 +151,17 @@ async fn unknown<D: Driver>(lab: &Lab<D>) -> Outcome {
     let (epoch, _) = parts(&position)?;
     let ahead = format!("{epoch}-7");
     let padded = format!(" {position} x");
-    let ids = ["zzz-1", "1", "-", "x-y-z", "\u{e9}", &ahead, "99999999999999999999999999-1", &padded, &"9".repeat(4_000)];
+    let ids = [
+        "zzz-1",
+        "1",
+        "-",
+        "x-y-z",
+        "\u{e9}",
+        &ahead,
+        "99999999999999999999999999-1",
+        &padded,
+        &"9".repeat(4_000),
+    ];
     for id in ids {
         let mut stream = Ask::of("a").after(id).ready(lab).await?;
         same(id, stream.reset().await?, json!({"lost": null}))?;
@@ -217,7 +233,13 @@ async fn topics<D: Driver>(lab: &Lab<D>) -> Outcome {
     keeps(lab, json!({})).await?;
     let mut stream = Ask::of("a").topic("x").ready(lab).await?;
     let id = stream.last_id().to_owned();
-    for (data, to) in [("1", json!(["x"])), ("2", json!(["y"])), ("3", json!([])), ("4", json!(["y", "x"])), ("5", json!(["y"]))] {
+    for (data, to) in [
+        ("1", json!(["x"])),
+        ("2", json!(["y"])),
+        ("3", json!([])),
+        ("4", json!(["y", "x"])),
+        ("5", json!(["y"])),
+    ] {
         lab.send("a", json!({"publish": {"data": data, "to": to}})).await?;
     }
     stream.hears("live", [1, 3, 4]).await?;
@@ -330,7 +352,11 @@ async fn backlog<D: Driver>(lab: &Lab<D>) -> Outcome {
     same("what is gone", late.reset().await?, json!({"lost": 3}))?;
     same("where it goes on", late.last_id(), "n10")?;
     late.hears("what is left", 11..=14).await?;
-    same("a broadcast", lab.send("a", json!({"broadcast": {"data": "15", "id": "n15"}})).await?, [3, 3, 0, 0, 0])?;
+    same(
+        "a broadcast",
+        lab.send("a", json!({"broadcast": {"data": "15", "id": "n15"}})).await?,
+        [3, 3, 0, 0, 0],
+    )?;
     for stream in [&mut fresh, &mut resumed, &mut late] {
         stream.hears("live", [15]).await?;
         same("the id", stream.last_id(), "n15")?;
@@ -348,7 +374,9 @@ async fn storm<D: Driver>(lab: &Lab<D>, clients: usize) -> Outcome {
     let mut heard = vec![0_u64; clients];
     for round in 0..ROUNDS {
         // In waves, so that some are there, some on their way and some away while it is published.
-        for (wave, of) in (0..EACH).zip(ids.chunks_mut(clients.div_ceil(6)).zip(heard.chunks_mut(clients.div_ceil(6)))) {
+        for (wave, of) in
+            (0..EACH).zip(ids.chunks_mut(clients.div_ceil(6)).zip(heard.chunks_mut(clients.div_ceil(6))))
+        {
             let (ids, heard) = of;
             let clients = ids.iter_mut().zip(heard).enumerate();
             let coming = clients.map(|(n, (id, heard))| -> Local<'_, Outcome> {
