@@ -155,7 +155,7 @@ impl Core {
             inner.stats.ended(Cause::Closed);
         } else {
             let info = Info { id: Arc::clone(&id), topics: arrival.topics.into(), since: now };
-            let ends = self.settings.max_age.map(|age| now + jittered(age, arrival.random));
+            let ends = self.age(arrival.random).map(|age| now + age);
             inner
                 .registry
                 .insert(serial, Place { connection: Arc::clone(&connection), info, ends, quiet_since: now });
@@ -165,6 +165,16 @@ impl Core {
             None => connection.wake(),
         }
         Ok(Ok(Opened { stream, joined }))
+    }
+
+    /// How old a connection gets.
+    fn age(&self, random: u64) -> Option<Duration> {
+        self.settings.max_age.map(|age| jittered(age, random))
+    }
+
+    /// How soon after its beginning something is to be done for a connection.
+    pub(crate) fn first_due(&self, random: u64) -> Duration {
+        self.age(random).unwrap_or(Duration::MAX).min(self.settings.heartbeat)
     }
 
     /// After how long a client comes back.
@@ -192,6 +202,11 @@ impl Core {
                 !ring.can_resume(after(asked))
             }),
         }
+    }
+
+    /// Whether the ring will do for who asks for this, however much more is kept elsewhere.
+    pub(crate) fn suffices(&self, asked: &Asked) -> bool {
+        self.inner().ring.as_ref().is_none_or(|ring| ring.suffices(after(asked)))
     }
 
     /// What a newcomer is told first, in whole events, and whether that is all for this connection.

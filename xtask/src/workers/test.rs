@@ -15,6 +15,8 @@ const WORKERD: &str = "DO_WORKERD";
 pub(crate) const CONTRACT: &str = "do-core/tests/worker";
 /// The objects of the suite of do-sync.
 pub(crate) const SYNC_SUITE: &str = "do-sync/suite";
+/// The objects of the suite of do-sse.
+pub(crate) const SSE_SUITE: &str = "do-sse/suite";
 
 /// A Worker for tests: the variable that names the folder, the crate, the kind of panic, and whether it is a test build.
 pub(crate) type Wanted = (&'static str, &'static str, Panic, bool);
