@@ -34,7 +34,11 @@ impl<S: ObjectState> Made<S> {
             true => Alarm::from(schedule.slot(Settings::SLOT)),
             false => Alarm::raw(state),
         };
-        Ok(Self { feed: Feed::new(state, settings.made()?, alarm), settings })
+        let mut feed = Feed::new(state, settings.made()?, alarm);
+        if let Some(registry) = &settings.registry {
+            feed = feed.connections(&registry.made(state));
+        }
+        Ok(Self { settings, feed })
     }
 }
 

@@ -5,6 +5,7 @@ mod beats;
 mod leaving;
 mod opening;
 mod order;
+mod registry;
 mod resume;
 mod sending;
 mod slow;
@@ -19,6 +20,7 @@ pub(crate) fn all<D: Driver>() -> Vec<Case<D>> {
         order::cases(),
         leaving::cases(),
         slow::cases(),
+        registry::cases(),
         beats::cases(),
         resume::cases(),
     ];
