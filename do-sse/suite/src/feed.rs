@@ -40,7 +40,7 @@ impl<S: ObjectState> FeedProbe<S> {
                 Value::Array(told.collect())
             }
             FeedCommand::Stats => told(feed.stats()),
-            FeedCommand::Position => json!(feed.position()),
+            FeedCommand::Position => json!(feed.position()?),
             FeedCommand::Close(id) => json!(feed.close(&id)),
             FeedCommand::CloseAll => json!(feed.close_all()),
             FeedCommand::Beat => {

@@ -20,6 +20,7 @@ mod registry;
 mod route;
 mod send;
 mod settings;
+mod stored;
 
 pub use alarm::AlarmCommand;
 pub use command::Command;
@@ -29,6 +30,7 @@ pub use registry::RegistrySettings;
 pub use route::route;
 pub use send::{Outgoing, Send, SendCommand};
 pub use settings::{Duplicate, Full, HistorySettings, Settings};
+pub use stored::StoredCommand;
 
 use probe::FeedProbe as Class;
 

@@ -33,6 +33,8 @@ pub struct Settings {
     pub heartbeat_ms: Option<u64>,
     /// What is kept.
     pub history: Option<HistorySettings>,
+    /// What is kept is kept in the database.
+    pub stored: bool,
     /// Pages of these origins may read.
     pub origins: Option<Vec<String>>,
     /// Who is let in is for a registry to say.

@@ -111,11 +111,7 @@ async fn retry<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 /// Sent away, with the time to come back after, if it is known.
-async fn is_sent_away<D: Driver>(
-    stream: &mut Stream<D::Exchange>,
-    least: u64,
-    most: u64,
-) -> Outcome {
+async fn is_sent_away<D: Driver>(stream: &mut Stream<D::Exchange>, least: u64, most: u64) -> Outcome {
     same("the status", stream.head.status().as_u16(), 200)?;
     same("the type", stream.header("content-type"), ["text/event-stream"])?;
     stream.ends().await?;
@@ -167,8 +163,8 @@ async fn origins<D: Driver>(lab: &Lab<D>) -> Outcome {
     let from = async |origin: &str, head: bool| {
         let ask = Ask::of("a").header("origin", origin.as_bytes());
         let stream = if head { ask.head().open(lab).await? } else { ask.open(lab).await? };
-        let told =
-            ["access-control-allow-origin", "access-control-allow-credentials", "vary"].map(|name| stream.header(name));
+        let told = ["access-control-allow-origin", "access-control-allow-credentials", "vary"]
+            .map(|name| stream.header(name));
         same("the status", stream.head.status().as_u16(), 200)?;
         Ok::<_, Fault>(told)
     };
@@ -176,7 +172,8 @@ async fn origins<D: Driver>(lab: &Lab<D>) -> Outcome {
     same("an allowed one", from("https://app.example", false).await?, &allowed)?;
     same("its headers alone", from("https://app.example", true).await?, &allowed)?;
     let others = json!([[], [], ["origin"]]);
-    for origin in ["https://other.example", "http://app.example", "https://app.example.evil.example", "null"] {
+    for origin in ["https://other.example", "http://app.example", "https://app.example.evil.example", "null"]
+    {
         same(origin, from(origin, false).await?, &others)?;
     }
     let own = Ask::of("a").open(lab).await?;
@@ -212,7 +209,11 @@ async fn replaces<D: Driver>(lab: &Lab<D>) -> Outcome {
     let mut other = Ask::of("a").id("bob").ready(lab).await?;
     lab.broadcast("a", "before").await?;
     let mut new = Ask::of("a").id("ann").ready(lab).await?;
-    same("those who are there", lab.tell("a", json!({"feed": "infos"})).await?, json!([["bob", []], ["ann", []]]))?;
+    same(
+        "those who are there",
+        lab.tell("a", json!({"feed": "infos"})).await?,
+        json!([["bob", []], ["ann", []]]),
+    )?;
     same("to ann", lab.send("a", json!({"to": ["ann", {"data": "hers"}]})).await?, ONE)?;
     old.hears("what was sent before", ["before"]).await?;
     let event = old.event().await?;

@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
     vec![
         Case::new("flaw12 who does not say who they are stays away", |lab| Box::pin(unknown(lab))),
-        Case::new("flaw12 o1 who has too many, or finds no place, comes back later", |lab| Box::pin(places(lab))),
+        Case::new("flaw12 o1 who has too many, or finds no place, comes back later", |lab| {
+            Box::pin(places(lab))
+        }),
         Case::new("s3 flaw15 hooks are told once of each, however it ends", |lab| Box::pin(each(lab))),
         Case::new("s3 hooks are told once, by broadcasts and heartbeats at a time", |lab| {
             Box::pin(at_a_time(lab))
@@ -25,7 +27,8 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
 async fn noted<D: Driver>(lab: &Lab<D>, event: &str, ids: &[&str]) -> Outcome {
     let look = async || {
         let lines = lab.noted("a", event).await?;
-        let mut ids: Vec<_> = lines.iter().map(|line| line["id"].as_str().unwrap_or_default().to_owned()).collect();
+        let mut ids: Vec<_> =
+            lines.iter().map(|line| line["id"].as_str().unwrap_or_default().to_owned()).collect();
         ids.sort();
         Ok::<_, Fault>(ids)
     };
@@ -48,7 +51,8 @@ async fn unknown<D: Driver>(lab: &Lab<D>) -> Outcome {
 
 async fn places<D: Driver>(lab: &Lab<D>) -> Outcome {
     lab.configure("a", json!({"registry": {"max": 3, "max_per_key": 2}})).await?;
-    let come = async |user: &'static str, id: &'static str| Ask::of("a").query("user", user).id(id).open(lab).await;
+    let come =
+        async |user: &'static str, id: &'static str| Ask::of("a").query("user", user).id(id).open(lab).await;
     let mut inside = Vec::new();
     for id in ["1", "2"] {
         inside.push(come("ann", id).await?);
