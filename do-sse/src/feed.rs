@@ -1,4 +1,5 @@
 mod presence;
+mod stored;
 
 use crate::{
     Broadcast, Event, Info, Opening, Publication, Published, Settings, Stats, core::Core, opening::Owner,
@@ -6,7 +7,7 @@ use crate::{
 };
 use do_core::{
     Alarm, AlarmScheduler, Body, BroadcastReport, Error, ObjectState, Position, Refusal, Request, Response,
-    Timestamp, limits,
+    Timestamp, journal, limits,
 };
 use presence::Presence;
 use std::{
@@ -14,9 +15,11 @@ use std::{
     fmt,
     future::poll_fn,
     rc::{Rc, Weak},
+    sync::Arc,
     task::Poll,
     time::Duration,
 };
+use stored::Stored;
 
 /// A feed of an object: the connections of those who read its events.
 ///
@@ -27,6 +30,8 @@ pub struct Feed<S: ObjectState>(Rc<Inner<S>>);
 struct Inner<S: ObjectState> {
     state: S,
     core: Core,
+    /// The history, when it is in the database.
+    stored: Option<Stored<S>>,
     alarm: Alarm<S>,
     /// When the alarm comes, as far as this instance knows.
     armed: Cell<Option<Timestamp>>,
@@ -46,13 +51,53 @@ impl<S: ObjectState> Feed<S> {
     /// The alarm is for heartbeats: the object's own ([`Alarm::raw`]), or a slot of its schedule. Whoever gives it calls
     /// [`on_alarm`](Self::on_alarm) when it comes.
     pub fn new(state: &S, settings: Settings, alarm: impl Into<Alarm<S>>) -> Self {
-        Self(Rc::new(Inner {
-            state: state.clone(),
-            core: Core::new(settings, state.random()),
-            alarm: alarm.into(),
-            armed: Cell::new(None),
-            is_watching: Cell::new(false),
-            presence: OnceCell::new(),
+        Self::make(state, settings, alarm.into(), None)
+    }
+
+    /// A feed whose history is in the object's own database: clients resume behind evictions, restarts and crashes. Without
+    /// a history in the settings it has the [default](History::new) one.
+    ///
+    /// What is published is kept before it is sent. Whatever is gone that was sent ends the epoch: when a transaction around
+    /// a publish is rolled back, or everything is deleted, all streams end, and their clients come back and are told `reset`.
+    /// Publish behind a transaction rather than in it: when the process dies between a rollback and the end of its turn,
+    /// nobody knows any more that the number was sent, and it is given again.
+    ///
+    /// The alarm is also for events that are older than [`History::max_age`]: they are not shown any more, and are deleted
+    /// by [`on_alarm`](Self::on_alarm) somewhat later, many at once.
+    ///
+    /// | | rows read | rows written |
+    /// |---|---|---|
+    /// | [`publish`](Self::publish) | 1, and 1 for all of a turn | 1, and 1 for its deletion some day |
+    /// | a client that comes | 1 | 0 |
+    /// | the first one of an instance that missed something that is not in memory | all of the history | 0 |
+    /// | [`on_alarm`](Self::on_alarm) | 1; some more when something is too old | those that are deleted |
+    ///
+    /// Deletions come in eighths of a bound, and each reads some 2 to 40 rows more. The table's name is `_feed_log`; it is
+    /// made with the first use.
+    pub fn stored(state: &S, settings: Settings, alarm: impl Into<Alarm<S>>) -> Self {
+        Self::stored_as(state, "feed", settings, alarm)
+    }
+
+    /// [`stored`](Self::stored) under another key than `feed`, up to 512 bytes of text: for objects with several feeds,
+    /// each of which has a key of its own.
+    pub fn stored_as(state: &S, key: &str, settings: Settings, alarm: impl Into<Alarm<S>>) -> Self {
+        Self::make(state, stored::with_history(settings), alarm.into(), Some(key))
+    }
+
+    fn make(state: &S, settings: Settings, alarm: Alarm<S>, key: Option<&str>) -> Self {
+        Self(Rc::new_cyclic(|this| {
+            let stored = key
+                .zip(settings.history.as_ref())
+                .map(|(key, history)| Stored::new(state, key, history, Weak::clone(this)));
+            Inner {
+                state: state.clone(),
+                core: Core::new(settings, state.random()),
+                stored,
+                alarm,
+                armed: Cell::new(None),
+                is_watching: Cell::new(false),
+                presence: OnceCell::new(),
+            }
         }))
     }
 
@@ -76,7 +121,9 @@ impl<S: ObjectState> Feed<S> {
     /// Numbers an event, keeps it in the history, and sends it to everyone.
     ///
     /// # Errors
-    /// As [`Publication::send`].
+    /// As [`Publication::send`]; of a [stored](Self::stored) feed also those of
+    /// [`SqlStorage::exec`](do_core::SqlStorage::exec), and [`ErrorKind::Limit`](do_core::ErrorKind::Limit) above 2 MB.
+    /// Nothing was sent then.
     pub fn publish(&self, event: impl Into<Event>) -> Result<Published, Error> {
         self.publishing(event).send()
     }
@@ -88,11 +135,12 @@ impl<S: ObjectState> Feed<S> {
     }
 
     /// What an object does when the feed's alarm comes: sends the heartbeats that are due, ends the connections that are
-    /// too old or stand still, and sets the alarm for what is due next. When nobody is there it sets nothing: the chain
-    /// ends, and begins anew with whoever comes next. Right at any other time too.
+    /// too old or stand still, deletes the events of a [stored](Self::stored) history that are too old, and sets the alarm
+    /// for what is due next. When nobody is there, and no event will be too old, it sets nothing: the chain ends, and begins
+    /// anew with whoever comes next. Right at any other time too.
     ///
     /// # Errors
-    /// Those of the alarm. Return it from the handler: the run counts as failed and is tried again, and the heartbeats go
+    /// Those of the alarm and of the history. Return it from the handler: the run counts as failed and is tried again, and the heartbeats go
     /// on.
     ///
     /// # Cancellation
@@ -101,9 +149,13 @@ impl<S: ObjectState> Feed<S> {
         let inner = &*self.0;
         inner.armed.set(None);
         let due = inner.core.tick(inner.now());
+        let expires = inner.stored.as_ref().map_or(Ok(None), |stored| stored.expire(inner));
         inner.sent();
-        let Some(due) = due else { return Ok(()) };
-        inner.arm(due).await
+        let ages = expires.as_ref().ok().copied().flatten();
+        if let Some(due) = due.into_iter().chain(ages).min() {
+            inner.arm(due).await?;
+        }
+        expires.map(drop)
     }
 
     /// Ends the connections with this id behind what waits for them. How many.
@@ -137,17 +189,28 @@ impl<S: ObjectState> Feed<S> {
         self.0.core.stats()
     }
 
+    /// What a [stored](Self::stored) history cost since this instance began; nothing without one.
+    pub fn history_stats(&self) -> journal::Stats {
+        self.0.stored.as_ref().map(Stored::stats).unwrap_or_default()
+    }
+
     /// The position of the newest event; `None` without a history.
-    pub fn position(&self) -> Option<Position> {
-        self.0.core.position()
+    ///
+    /// # Errors
+    /// Of a [stored](Self::stored) feed those of [`SqlStorage::exec`](do_core::SqlStorage::exec); none else.
+    pub fn position(&self) -> Result<Option<Position>, Error> {
+        match &self.0.stored {
+            Some(stored) => stored.position(&self.0).map(Some),
+            None => Ok(self.0.core.position()),
+        }
     }
 }
 
 impl<S: ObjectState> Opening<'_, Feed<S>> {
     /// Begins the stream: gives the response to return from `fetch`. Who cannot be let in now gets one that says when to
-    /// come back: when there is no place, or when the alarm cannot be set. Who is refused by the
-    /// [registry](Feed::connections) gets what [`refuse`](Self::refuse) says. A CORS [preflight](crate::preflight) is answered
-    /// where the settings allow other origins.
+    /// come back: when there is no place, when the alarm cannot be set, or when a stored history cannot be read. Who is
+    /// refused by the [registry](Feed::connections) gets what [`refuse`](Self::refuse) says. A CORS
+    /// [preflight](crate::preflight) is answered where the settings allow other origins.
     ///
     /// # Errors
     /// Those of the snapshot and the backlog. Nobody is in then.
@@ -175,18 +238,23 @@ impl<S: ObjectState> Opening<'_, Feed<S>> {
             return Ok(self.send_away(refusal));
         }
         let is_armed = match feed.core.has_place(self.wanted_id()) {
-            true => feed.arm(feed.now() + feed.core.settings.heartbeat).await,
+            true => feed.arm(feed.now() + feed.core.first_due(self.random())).await,
             false => Ok(()), // nobody comes
         };
         // Others came meanwhile.
         if let Err(refusal) = feed.check_place(&admitted, self.wanted_id()) {
             return Ok(self.send_away(refusal));
         }
+        // Without an await to what follows: nothing falls in between.
+        let is_ready = is_armed.and_then(|()| match &feed.stored {
+            Some(stored) if !self.has_backlog() => stored.prepare(feed, &self.asked),
+            _ => Ok(()),
+        });
         let now = feed.now();
         let random = feed.state.random();
-        let stream = match is_armed {
+        let stream = match is_ready {
             Err(error) => {
-                tracing::warn!(%error, "a client is sent away, because the alarm of its heartbeats cannot be set");
+                tracing::warn!(%error, "a client is sent away: the alarm of its heartbeats cannot be set, or the history not be read");
                 feed.core.sent_away();
                 feed.core.later(random, now)
             }
@@ -280,6 +348,15 @@ impl<S: ObjectState> Sender for Inner<S> {
 
     fn now(&self) -> Timestamp {
         self.state.now()
+    }
+
+    fn publish(&self, event: &Event, topics: Vec<Arc<str>>) -> Result<Published, Error> {
+        let now = self.now();
+        if let Some(stored) = &self.stored {
+            return stored.publish(self, event, topics, now);
+        }
+        let (position, report) = self.core.publish(event, topics, now)?;
+        Ok(Published { position, report })
     }
 
     fn sent(&self) {

@@ -15,6 +15,47 @@ use std::{
 ///
 /// What a [`Feed`](crate::Feed) is to an object, but for what an object has: its history is in memory, and heartbeats are
 /// sent when somebody says so.
+///
+/// ```no_run
+/// use axum::{Router, body::Body, extract::Request, response::Response, routing::get, serve::ListenerExt};
+/// use do_sse::{Event, History, Hub, Settings};
+///
+/// #[tokio::main]
+/// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let hub = Hub::new(Settings::new().history(History::new().max_events(500)));
+///
+///     let feed = hub.clone();
+///     let events = async move |request: Request| -> Response {
+///         // Without a snapshot or a backlog nothing here can fail.
+///         feed.open(&request).start().map_or_else(|_| Response::default(), |response| response.map(Body::new))
+///     };
+///
+///     let beating = hub.clone(); // heartbeats, ages, readers that stand still
+///     tokio::spawn(async move {
+///         loop {
+///             tokio::time::sleep(beating.tick()).await;
+///         }
+///     });
+///
+///     hub.publish(Event::named("news")?.data("it begins"))?; // from any thread, without waiting
+///
+///     let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
+///     let listener = listener.tap_io(|socket| drop(socket.set_nodelay(true))); // each event at once
+///     axum::serve(listener, Router::new().route("/events", get(events))).await?;
+///     Ok(())
+/// }
+/// ```
+///
+/// # When a client leaves
+/// Servers of hyper, as axum's is, drop the body of the response when the client closes its connection, or ends its side of
+/// it: it is gone from the hub at once. Of a client that vanishes without a word (a network that is switched off) nobody
+/// hears; what is written to it, heartbeats at the latest, is not acknowledged, and the system gives up after a quarter of
+/// an hour. The hub keeps no more than [`max_bytes`](Settings::max_bytes) for it, and ends it when nothing is read for the
+/// time of [`stall`](Settings::stall).
+///
+/// That is the hub's end of it. The server's, a socket and what it was given to send, stays until the system gives up, as
+/// it also does for a client that is there and does not read. On Linux, `TCP_USER_TIMEOUT` on the accepted sockets says
+/// when that is.
 pub struct Hub(Arc<Inner>);
 
 struct Inner {

@@ -75,6 +75,15 @@ impl<'a, F> Opening<'a, F> {
         self.arrival.id.as_deref()
     }
 
+    /// Whether the application has a history of its own for it.
+    pub(crate) fn has_backlog(&self) -> bool {
+        self.backlog.is_some()
+    }
+
+    pub(crate) fn random(&self) -> u64 {
+        self.arrival.random
+    }
+
     pub(crate) fn is_head(&self) -> bool {
         self.method == Method::HEAD
     }

@@ -66,10 +66,12 @@ impl<'a> Broadcast<'a> {
         self
     }
 
-    /// Sends it. The event is encoded once.
+    /// Sends it. The event is encoded once. One with an id is of a sequence that the application has, from which clients
+    /// resume: it is never left out, as published ones are not.
     #[allow(clippy::must_use_candidate)] // the report is for those who want it
     pub fn send(self) -> BroadcastReport {
-        let outgoing = Outgoing { bytes: self.event.encode(None), kind: Kind::Plain, key: self.key };
+        let kind = if self.event.has_id() { Kind::Numbered } else { Kind::Plain };
+        let outgoing = Outgoing { bytes: self.event.encode(None), kind, key: self.key };
         let report = self.sender.core().deliver(&outgoing, self.target, self.sender.now());
         self.sender.sent();
         report

@@ -1,12 +1,12 @@
 //! `cargo xtask contract`: a suite on the hosts that are asked for, with the Workers that it needs built first. The contract
-//! is one, and do-sync has another.
+//! is one, and do-sync and do-sse have others.
 //!
 //! A suite is a test with a report of its own, and the options here are its own; its exit code is ours.
 
 use crate::command::{announce, reserve_stdout, run as run_checked};
 use crate::problem::{Doing, Outcome, Problem};
 use crate::wasm::Panic;
-use crate::workers::test::{CONTRACT, SYNC_SUITE, Wanted, build_all};
+use crate::workers::test::{CONTRACT, SSE_SUITE, SYNC_SUITE, Wanted, build_all};
 use crate::workspace::Workspace;
 use lexopt::{Arg, Parser};
 use std::ffi::OsString;
@@ -15,16 +15,18 @@ use std::process::{Command, ExitCode, Stdio};
 /// How it is used.
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask contract [--host HOST]... [--all [--check]] [--full] [--json] [NAME]...
-       cargo xtask contract --suite sync [--host HOST]... [--all] [--full] [--json] [NAME]...
+       cargo xtask contract --suite sync|sse [--host HOST]... [--all] [--full] [--json] [NAME]...
        cargo xtask contract --platform [--check]
-       cargo xtask contract [--suite sync] --list [NAME]...
+       cargo xtask contract [--suite sync|sse] --list [NAME]...
 
 holds hosts to the rules of the platform. On standard output: for each rule pass, FAIL or skip on each host, what
 failed and what was skipped, and last `N passed, N failed, N skipped`. Everything else is on standard error. The exit
 code is 0 only when nothing failed.
 
   NAME         only the cases whose names contain it, such as d15
-  --suite sync the cases of what do-sync promises instead of the contract's; it has no workerd-abort, and no page
+  --suite SUITE
+               sync or sse: the cases of what do-sync or do-sse promises instead of the contract's; they have no
+               workerd-abort, and no page
   --host HOST  kit, tokio, workerd, or workerd-abort, the Worker built so that panics abort; repeat it for several
                [default: kit and tokio]
   --all        all four; also fails where hosts differ and no documented difference says so, and writes PLATFORM.md
@@ -55,7 +57,7 @@ struct Suite {
     has_page: bool,
 }
 
-const SUITES: [&Suite; 2] = [&RULES, &SYNC];
+const SUITES: [&Suite; 3] = [&RULES, &SYNC, &SSE];
 
 /// The contract.
 static RULES: Suite = Suite {
@@ -70,6 +72,12 @@ static RULES: Suite = Suite {
 static SYNC: Suite = Suite {
     test: "sync",
     workers: &[("workerd", ("DO_WORKER_SYNC_SUITE", SYNC_SUITE, Panic::Unwind, true))],
+    has_page: false,
+};
+/// That of do-sse.
+static SSE: Suite = Suite {
+    test: "sse",
+    workers: &[("workerd", ("DO_WORKER_SSE_SUITE", SSE_SUITE, Panic::Unwind, true))],
     has_page: false,
 };
 
@@ -274,7 +282,7 @@ mod tests {
             ("--all --host kit", "--all is every host: it does not go with --host"),
             ("--check", "--check is about PLATFORM.md: it goes with --all or --platform"),
             ("--host kit --check", "--check is about PLATFORM.md: it goes with --all or --platform"),
-            ("--suite r", r#"no suite is named "r"; there are: contract, sync"#),
+            ("--suite r", r#"no suite is named "r"; there are: contract, sync, sse"#),
             ("--suite sync --host workerd-abort", "the suite sync has no workerd-abort"),
             (
                 "--platform --suite sync",
@@ -303,5 +311,7 @@ mod tests {
         let sync = asked("--host workerd --suite sync r3");
         assert_eq!(sync.workers(), [("DO_WORKER_SYNC_SUITE", SYNC_SUITE, Panic::Unwind, true)]);
         assert_eq!(sync.arguments(), ["--host", "workerd", "r3"]);
+        let sse = asked("--suite sse --host workerd --host kit").workers();
+        assert_eq!(sse, [("DO_WORKER_SSE_SUITE", SSE_SUITE, Panic::Unwind, true)]);
     }
 }

@@ -118,7 +118,10 @@ impl<S: ObjectState> Journal<S> {
 
     /// Looks once at the end of the turn whether what was appended is still there, and gives the newest entry to `then`: a
     /// transaction around it may have been rolled back, and the next instance would not know. While such a look is under
-    /// way, another is none: its `then` is dropped.
+    /// way, another is none: its `then` is dropped. One row read for all appends of a turn.
+    ///
+    /// A process that dies before that look takes the knowledge with it: what must not be told wrong even then is not
+    /// appended and told inside of a transaction that may fail, but behind it.
     pub fn look_later(&self, then: impl AsyncFnOnce(Result<Newest, Error>) + 'static) {
         if self.0.looking.replace(true) {
             return;

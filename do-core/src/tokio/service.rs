@@ -17,7 +17,7 @@ use std::{
 ///
 /// When a client is taken for gone is up to the server. hyper, and with it axum, by default drops one that ends its side
 /// of the connection, even if it goes on reading, at once. With hyper's `half_close(true)` it goes on reading, but one that
-/// closed is noticed with the second write after it rather than the first, and so is one that resets.
+/// closed is noticed with the second write after it rather than the first, and one that resets not before the next write.
 /// [`Host::serve`](super::Host::serve) does as Workers do (rule B17).
 #[derive(Clone)]
 pub struct NamespaceService<R> {

@@ -67,6 +67,10 @@ pub struct Backlog {
     pub from: Option<String>,
     /// In their order.
     pub events: Vec<Event>,
+    /// There are more than these: the stream ends behind them, and its client comes back for the rest at once. Those that
+    /// are longer together than what goes over one connection (512 KiB) are cut off there anyhow, so that nobody needs to read
+    /// a long history as a whole.
+    pub has_more: bool,
 }
 
 /// Somebody who is in.
@@ -148,7 +152,7 @@ impl Core {
             inner.stats.ended(Cause::Closed);
         } else {
             let info = Info { id: Arc::clone(&id), topics: arrival.topics.into(), since: now };
-            let ends = self.settings.max_age.map(|age| now + jittered(age, arrival.random));
+            let ends = self.age(arrival.random).map(|age| now + age);
             inner
                 .registry
                 .insert(serial, Place { connection: Arc::clone(&connection), info, ends, quiet_since: now });
@@ -158,6 +162,16 @@ impl Core {
             None => connection.wake(),
         }
         Ok(Ok(Opened { stream, joined }))
+    }
+
+    /// How old a connection gets.
+    fn age(&self, random: u64) -> Option<Duration> {
+        self.settings.max_age.map(|age| jittered(age, random))
+    }
+
+    /// How soon after its beginning something is to be done for a connection.
+    pub(crate) fn first_due(&self, random: u64) -> Duration {
+        self.age(random).unwrap_or(Duration::MAX).min(self.settings.heartbeat)
     }
 
     /// After how long a client comes back.
@@ -184,6 +198,11 @@ impl Core {
                 !ring.can_resume(after(asked))
             }),
         }
+    }
+
+    /// Whether the ring will do for who asks for this, however much more is kept elsewhere.
+    pub(crate) fn suffices(&self, asked: &Asked) -> bool {
+        self.inner().ring.as_ref().is_none_or(|ring| ring.suffices(after(asked)))
     }
 
     /// What a newcomer is told first, in whole events, and whether that is all for this connection.
@@ -240,7 +259,7 @@ struct Told {
 
 fn told(inner: &mut Inner, arrival: &Arrival, asked: &Asked, now: Timestamp) -> Told {
     if let Some(backlog) = &arrival.backlog {
-        let (events, is_page) = page(&backlog.events);
+        let (events, is_page) = page(&backlog.events, backlog.has_more);
         return Told {
             from: backlog.from.clone().filter(|_| backlog.gap.is_none()),
             at: backlog.from.clone(),
@@ -267,7 +286,7 @@ fn told(inner: &mut Inner, arrival: &Arrival, asked: &Asked, now: Timestamp) -> 
 
 /// As many events as go over one connection, and whether there are more. Only behind one with an id can a client come
 /// back for the rest.
-fn page(events: &[Event]) -> (Vec<Bytes>, bool) {
+fn page(events: &[Event], has_more: bool) -> (Vec<Bytes>, bool) {
     let (mut shown, mut length, mut can_resume) = (Vec::with_capacity(events.len()), 0, false);
     for event in events {
         let bytes = event.to_bytes();
@@ -278,7 +297,7 @@ fn page(events: &[Event]) -> (Vec<Bytes>, bool) {
         can_resume = event.has_id();
         shown.push(bytes);
     }
-    (shown, false)
+    (shown, has_more && can_resume)
 }
 
 /// The position that is asked for: whether one is, and whether it is one.

@@ -14,6 +14,6 @@ mod tick;
 pub use arrival::Backlog;
 pub(crate) use arrival::{Arrival, Asked, Snapshot};
 pub(crate) use core::{Core, Removed};
-pub(crate) use deliver::{Outgoing, Target};
+pub(crate) use deliver::{Outgoing, Target, check_length};
 pub use registry::Info;
 pub(crate) use ring::Recorded;

@@ -112,6 +112,15 @@ impl Ring {
         after.flatten().filter(|p| p.epoch() == self.epoch && p.seq() <= self.newest)
     }
 
+    /// Whether what is here will do for who asks for this, however much more is kept elsewhere.
+    #[allow(clippy::option_option)] // as below
+    pub(super) fn suffices(&self, after: Option<Option<Position>>) -> bool {
+        match self.known(after) {
+            Some(at) => at.seq() + 1 >= self.first(),
+            None => self.history.replay == 0,
+        }
+    }
+
     /// Whether everything behind a position is kept.
     #[allow(clippy::option_option)] // as below
     pub(super) fn can_resume(&self, after: Option<Option<Position>>) -> bool {

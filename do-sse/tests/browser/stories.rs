@@ -62,4 +62,4 @@ pub(crate) async fn of_event_source(browser: &mut Browser) -> Outcome {
 }
 
 /// Fewer means that some were not played.
-const SCENARIOS: usize = 25;
+const SCENARIOS: usize = 26;

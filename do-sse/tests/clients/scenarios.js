@@ -287,7 +287,7 @@ export const scenarios = {
   },
 
   async "who finds no place comes back until there is one"(feed) {
-    await feed.make({ max_connections: 1, history: 10 });
+    await feed.make({ max_connections: 1, history: 10, heartbeat: 100 });
     const first = await feed.enter();
     const second = feed.open();
     await feed.stands("it is sent away, and again", ({ sent_away }) => sent_away >= 3);
@@ -394,8 +394,7 @@ export const foreign = {
     await feed.make({});
     const listener = feed.open([], "", { withCredentials: true });
     await listener.until("it fails", () => listener.errors.length > 0);
-    same(listener.heard, [], "nothing");
-    assert(listener.opened === 0, "it is not open");
+    same([listener.heard, listener.opened, listener.errors], [[], 0, [CLOSED]], "nothing, and it does not come back");
   },
 
   async "a page that is allowed comes with its cookies and back"(feed, { origin }) {
@@ -412,6 +411,14 @@ export const foreign = {
     same(seen.map(({ cookie, method }) => `${method} ${cookie}`), seen.map(() => "GET who=ann"), "cookies");
     await feed.do({ answer: "stop" }, { close: {} });
     await listener.until("it gives up", () => listener.source.readyState === CLOSED);
+  },
+
+  async "who is sent away without a word for the page's origin does not come back"(feed, { origin }) {
+    await feed.make({ origin });
+    const listener = await feed.enter();
+    await feed.make({}); // the same feed, which knows nothing of other origins
+    await listener.until("it is over", () => listener.source.readyState === CLOSED);
+    same(listener.of("ready").length, 1, "it was in once");
   },
 
   async "without credentials it comes without cookies"(feed, { origin }) {

@@ -395,7 +395,8 @@ fn what_is_told_is_who_is_there_whatever_happens() {
                     _ => kit.settle().await,
                 }
             }
-            kit.settle().await;
+            // Of sockets that the room closed, and whose clients do not answer, is told when they are given up.
+            kit.advance(Duration::from_secs(30)).await;
             let (_, _, of): Counts = ask(&house, "/counts").await;
             let told = balance(&said(&house).await).unwrap();
             assert_eq!(told.iter().map(|(key, n)| format!("{key}:{n}")).collect::<Vec<_>>(), of);

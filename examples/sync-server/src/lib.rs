@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `GET /`, `GET /client.js` | the page, and the client of `do_sync` that it uses |
 //! | `GET /ws` | a WebSocket, in one of the two ways below |
+//! | `GET /events` | the same as server-sent events: `new EventSource("/events")`, or `curl -N` |
 //! | `POST /notify` | reports one change `{"kind":"created","path":"a.rs"}` or a list of up to 1,000; `{"seq":7}` is the number of the last |
 //! | `GET /healthz` | `ok` |
 //!
@@ -25,8 +26,13 @@
 //! | `{"type":"change","seq":7,"kind":"created","path":"a.rs","at":1764000000000}` | a rename has `from` too |
 //! | `{"type":"editors","editors":1}` | somebody came or went |
 //!
-//! To both the text `ping` is answered by `pong`, and `{"type":"ping"}` by `{"type":"pong"}`. An editor for which more than
-//! 1 MiB waits is closed with 1013.
+//! Who reads `GET /events` gets the events `change` and `editors` with the JSON of these messages as data, the latest 100
+//! changes first. The id of a change is its position, from which an `EventSource` goes on by itself when it comes back: it
+//! gets what it missed, as those with the sub-protocol do. When that is gone it is told by the event `reset`, whose data is
+//! `{"lost":12}`, or `{"lost":null}` when nobody knows how many. They count as editors.
+//!
+//! To both kinds of WebSockets the text `ping` is answered by `pong`, and `{"type":"ping"}` by `{"type":"pong"}`. A socket for
+//! which more than 1 MiB waits is closed with 1013; a stream for which that waits ends, and its client comes back.
 
 #[cfg(all(doctest, not(target_arch = "wasm32")))]
 #[doc = include_str!("../../../README.md")]

@@ -2,9 +2,13 @@ use crate::{
     answer,
     change::{self, BATCH, BODY_BYTES, Change, PATH_BYTES, Recorded, Refused},
 };
-use do_core::{Alarm, limits, offers_protocol, prelude::*, tag};
+use do_core::{Connection, Connections, Peer, limits, offers_protocol, prelude::*, tag};
+use do_sse::Feed;
 use do_sync::{Event, History, Inbound, OnFull, Outbound, Refusal, Room};
 use serde::{Deserialize, Serialize};
+use std::rc::{Rc, Weak};
+
+mod events;
 
 /// The sub-protocol of those who follow: the protocol of `do_sync`, by which a client resumes.
 pub(crate) const PROTOCOL: &str = "do-sync.1";
@@ -38,18 +42,29 @@ const MIGRATIONS: &[&str] =
 
 /// The object of one watched root: numbers its changes, keeps the latest and sends them to every editor.
 ///
-/// It answers `GET /ws` (join) and `POST /notify` (report changes). Who may ask is decided before, in
+/// It answers `GET /ws` (join), `GET /events` (read along) and `POST /notify` (report changes). Who may ask is decided before, in
 /// [`route`](crate::route()).
 ///
 /// Editors that offer the sub-protocol `do-sync.1` follow the room as the protocol of `do_sync` has it: what they missed
 /// comes first, each change is a published value, and the count of editors is the event `{"editors":2}`. They are no
 /// members, so that all numbers are those of changes. The others get the messages of this server's own interface.
 ///
+/// Those who read along by server-sent events count as editors. The room's history is theirs too: the id of a change is its
+/// position in the room, from which they go on.
+///
 /// # Alarm
-/// The room's: it deletes changes that are too old.
+/// A schedule with two slots: in one the room deletes changes that are too old, in the other the streams of events get their
+/// heartbeats.
 #[derive(Debug)]
-pub struct SyncRoom<S: ObjectState> {
+pub struct SyncRoom<S: ObjectState>(Rc<Inner<S>>);
+
+#[derive(Debug)]
+struct Inner<S: ObjectState> {
     room: Room<S>,
+    feed: Feed<S>,
+    /// All who are in the one or the other.
+    connections: Connections<S>,
+    schedule: Schedule<S>,
 }
 
 #[derive(Serialize)]
@@ -71,48 +86,82 @@ fn plain() -> Tag {
 impl<S: ObjectState> DurableObject<S> for SyncRoom<S> {
     fn new(state: S) -> Result<Self> {
         state.sql().migrate(MIGRATIONS)?;
-        let history = History::new().max_messages(KEPT).max_bytes(KEPT * FRAME_BYTES);
-        let outbound = Outbound::new().max_bytes(WAITING_BYTES).max_messages(WAITING_MESSAGES);
-        let room = Room::new(&state)
-            .history(history.max_age(KEPT_FOR).replay(RECENT))
-            // Of the counts only the latest matters; a change has no key, so that none is ever left out.
-            .outbound(outbound.on_full(OnFull::LatestPerKey))
-            // Editors have nothing to say; whatever they do say is ignored.
-            .inbound(Inbound::new().max_bytes(limits::MESSAGE_BYTES))
-            .alarm(Alarm::raw(&state));
-        room.auto_ping("ping", "pong")?;
-        Ok(Self { room })
+        let schedule = Schedule::open(&state)?;
+        let inner = Rc::new_cyclic(|inner| Inner::new(&state, schedule, inner));
+        inner.room.auto_ping("ping", "pong")?;
+        Ok(Self(inner))
     }
 
     async fn fetch(&self, request: Request) -> Result<Response> {
         match (request.method(), request.uri().path()) {
-            (&Method::GET, "/ws") => self.join(&request),
-            (&Method::POST, "/notify") => self.notify(request).await,
-            _ => Ok(answer::error(StatusCode::NOT_FOUND, "the room knows GET /ws and POST /notify")),
+            (&Method::GET, "/ws") => self.0.join(&request),
+            (&Method::GET | &Method::HEAD, "/events") => self.0.read_along(&request).await,
+            (&Method::POST, "/notify") => self.0.notify(request).await,
+            _ => Ok(answer::error(
+                StatusCode::NOT_FOUND,
+                "the room knows GET /ws, GET /events and POST /notify",
+            )),
         }
     }
 
-    async fn alarm(&self, _: AlarmInfo) -> Result<()> {
-        Ok(self.room.on_alarm().await?)
+    async fn alarm(&self, info: AlarmInfo) -> Result<()> {
+        let run = async |job: Job| match job.name() {
+            "room" => Ok(self.0.room.on_alarm().await?),
+            "beat" => Ok(self.0.feed.on_alarm().await?),
+            _ => job.unknown(),
+        };
+        self.0.schedule.run_due(info, run).await?;
+        if self.0.schedule.get("room")?.is_none() {
+            // There is no change, or the room set its alarm in an earlier version, where it had it for itself.
+            self.0.room.on_alarm().await?;
+        }
+        Ok(())
     }
 
     async fn websocket_message(&self, socket: SocketOf<S>, message: Message) -> Result<()> {
-        if !self.room.answer_ping(&socket, &message) {
-            self.room.receive::<Incoming>(&socket, &message); // logs it: editors have nothing to say
+        if !self.0.room.answer_ping(&socket, &message) {
+            self.0.room.receive::<Incoming>(&socket, &message); // logs it: editors have nothing to say
         }
         Ok(())
     }
 
     async fn websocket_close(&self, socket: SocketOf<S>, _: Close) -> Result<()> {
-        self.part(&socket).await
+        self.0.part(&socket).await
     }
 
     async fn websocket_error(&self, socket: SocketOf<S>, _: Error) -> Result<()> {
-        self.part(&socket).await
+        self.0.part(&socket).await
     }
 }
 
-impl<S: ObjectState> SyncRoom<S> {
+impl<S: ObjectState> Inner<S> {
+    fn new(state: &S, schedule: Schedule<S>, inner: &Weak<Self>) -> Self {
+        let of_streams = || {
+            let inner = Weak::clone(inner);
+            // Sockets are told of where they are greeted and part.
+            move |who: &Connection<'_, S>| match (&who.peer, inner.upgrade()) {
+                (Peer::Stream(_), Some(inner)) => inner.tell_of_stream(),
+                _ => {}
+            }
+        };
+        let connections = Connections::new(state).max(limits::SOCKETS_PER_OBJECT);
+        let connections = connections.on_join(of_streams()).on_leave(of_streams());
+        let history = History::new().max_messages(KEPT).max_bytes(KEPT * FRAME_BYTES);
+        let outbound = Outbound::new().max_bytes(WAITING_BYTES).max_messages(WAITING_MESSAGES);
+        let room = Room::new(state)
+            .history(history.max_age(KEPT_FOR).replay(RECENT))
+            // Of the counts only the latest matters; a change has no key, so that none is ever left out.
+            .outbound(outbound.on_full(OnFull::LatestPerKey))
+            // Editors have nothing to say; whatever they do say is ignored.
+            .inbound(Inbound::new().max_bytes(limits::MESSAGE_BYTES))
+            .connections(&connections)
+            .alarm(schedule.slot("room"));
+        let streams = do_sse::Settings::new().max_bytes(WAITING_BYTES).max_events(WAITING_MESSAGES);
+        let streams = streams.on_full(do_sse::OnFull::LatestPerKey); // as with sockets
+        let feed = Feed::new(state, streams, schedule.slot("beat")).connections(&connections);
+        Self { room, feed, connections, schedule }
+    }
+
     /// The new editor is greeted and the others are told, all in one turn: no change falls between the recent
     /// ones and the first that is sent to it.
     fn join(&self, request: &Request) -> Result<Response> {
@@ -123,12 +172,12 @@ impl<S: ObjectState> SyncRoom<S> {
     }
 
     fn follow(&self, request: &Request) -> Result<Response> {
-        let before = self.room.count();
+        let before = self.connections.count();
         let response = match self.room.following(request, Accept::new().protocol(PROTOCOL)).done() {
             Ok(response) => response,
             Err(error) => return turned_away(error),
         };
-        let editors = self.room.count();
+        let editors = self.connections.count();
         // The newcomer is told as well: the count is not in its hello. One that is to come back for the rest of what it
         // missed is not in yet.
         if editors != before {
@@ -143,14 +192,14 @@ impl<S: ObjectState> SyncRoom<S> {
             Ok(joined) => joined,
             Err(error) => return turned_away(error),
         };
-        let editors = self.room.count();
+        let editors = self.connections.count();
         socket.send(Message::json(&Outgoing::Hello { editors, recent })?)?;
         self.tell(editors, Some(&socket))?;
         Ok(response)
     }
 
     async fn part(&self, socket: &SocketOf<S>) -> Result<()> {
-        self.tell(self.room.count_without(socket), Some(socket))?;
+        self.tell(self.room.count_without(socket) + self.connections.streams(), Some(socket))?;
         self.room.leave(socket).await?;
         Ok(())
     }
@@ -161,6 +210,7 @@ impl<S: ObjectState> SyncRoom<S> {
         struct Count {
             editors: usize,
         }
+        let streamed = do_sse::Event::named("editors")?.json(&Outgoing::Editors { editors })?;
         let to_plain = self.room.broadcast(Message::json(&Outgoing::Editors { editors })?).to(plain());
         let to_others = self.room.broadcast(Event::new(&Count { editors })?).except_tag(plain());
         for broadcast in [to_plain, to_others] {
@@ -170,6 +220,7 @@ impl<S: ObjectState> SyncRoom<S> {
                 None => broadcast.send(),
             };
         }
+        self.feed.broadcast(streamed).key("editors").send();
         Ok(())
     }
 
@@ -198,11 +249,13 @@ impl<S: ObjectState> SyncRoom<S> {
     fn record(&self, changes: Vec<Change>) -> Result<u64> {
         let published = self.room.publish_all(&changes)?;
         // Made before the first is sent: a failure must not leave editors with a part of the report.
-        let messages = changes.into_iter().zip(&published);
-        let messages = messages
-            .map(|(change, told)| Message::json(&change.record(told.position.seq(), told.at.as_millis())));
-        for message in messages.collect::<Result<Vec<_>, Error>>()? {
+        let records = changes.into_iter().zip(&published).map(|(change, told)| {
+            let record = change.record(told.position.seq(), told.at.as_millis());
+            Ok((Message::json(&record)?, events::of(told.position, &record)?))
+        });
+        for (message, event) in records.collect::<Result<Vec<_>, Error>>()? {
             self.room.broadcast(message).to(plain()).send();
+            self.feed.broadcast(event).send();
         }
         Ok(published.last().map_or(0, |last| last.position.seq()))
     }

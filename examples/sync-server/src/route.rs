@@ -22,6 +22,9 @@ const DEADLINE: Duration = Duration::from_secs(30);
 /// How long the body of a report may take to arrive.
 const BODY_TIME: Duration = Duration::from_secs(60);
 
+/// After how long an `EventSource` comes back that cannot be let in now.
+const AGAIN: Duration = Duration::from_secs(5);
+
 /// The answer to a request that does not reach the room. Boxed, because it is rare and large.
 type Refused = Box<Response>;
 
@@ -35,11 +38,12 @@ pub enum Phase {
     /// It does.
     #[default]
     Serving,
-    /// It shuts down: `/healthz`, `/ws` and `/notify` answer 503.
+    /// It shuts down: `/healthz`, `/ws` and `/notify` answer 503, `/events` tells clients to come back later.
     Draining,
 }
 
-/// The HTTP interface, the same on every host: `GET /`, `GET /client.js`, `GET /ws`, `GET /healthz` and `POST /notify`.
+/// The HTTP interface, the same on every host: `GET /`, `GET /client.js`, `GET /ws`, `GET /events`, `GET /healthz` and
+/// `POST /notify`.
 ///
 /// Reads the variables `ROOM` (the room's name, `sync` without it) and `LOOPBACK` (`1`: only this machine
 /// reaches the listener, so a `Host` that is not loopback is refused), and the namespace `SYNC_ROOM`. Every error
@@ -69,6 +73,10 @@ pub async fn route_in<E: Env>(request: Request, env: E, phase: Phase) -> Result<
                 Ok(()) => ask_room(&env, request).await,
                 Err(refused) => *refused,
             },
+            "/events" => match open_stream(&request, &env, phase) {
+                Ok(()) => ask_for_stream(&env, request).await,
+                Err(refused) => *refused,
+            },
             "/notify" => match checked_report(request, &env, phase).await {
                 Ok(request) => ask_room(&env, request).await,
                 Err(refused) => *refused,
@@ -92,6 +100,14 @@ fn open_socket<E: Env>(request: &Request, env: &E, phase: Phase) -> Result<(), R
     Refusal::of(request).map_or(Ok(()), |refusal| {
         Err(Box::new(refusal.response(answer::error(refusal.status(), &refusal.to_string()))))
     })
+}
+
+/// Whether the room may have a reader of events. Only a foreign one is refused: what passes is answered so that an
+/// `EventSource`, which takes 503 for the end, comes back.
+fn open_stream<E: Env>(request: &Request, env: &E, phase: Phase) -> Result<(), Refused> {
+    allow(request, &[Method::GET, Method::HEAD])?;
+    admit(request, env, Phase::Serving)?;
+    if phase == Phase::Draining { Err(Box::new(do_sse::later(AGAIN))) } else { Ok(()) }
 }
 
 /// The report with its whole body, so that a client that sends slowly does not keep the room waiting.
@@ -155,11 +171,18 @@ fn room_of<E: Env>(env: &E) -> Result<<E::Namespace as Namespace>::Stub, Error> 
 }
 
 async fn ask_room<E: Env>(env: &E, request: Request) -> Response {
-    let answer = match room_of(env) {
-        Ok(room) => room.fetch_within(DEADLINE, request).await,
-        Err(error) => Err(error),
-    };
-    answer.unwrap_or_else(|error| failed(&error))
+    answer_of(env, request).await.unwrap_or_else(|error| failed(&error))
+}
+
+async fn ask_for_stream<E: Env>(env: &E, request: Request) -> Response {
+    answer_of(env, request).await.unwrap_or_else(|error| match error.kind() {
+        ErrorKind::Overloaded | ErrorKind::Shutdown | ErrorKind::Deadline => do_sse::later(AGAIN),
+        _ => failed(&error),
+    })
+}
+
+async fn answer_of<E: Env>(env: &E, request: Request) -> Result<Response, Error> {
+    room_of(env)?.fetch_within(DEADLINE, request).await
 }
 
 /// The answer when the room gave none. The reason is for the log, not for the client.
@@ -183,10 +206,11 @@ fn draining() -> Response {
     answer::error(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down")
 }
 
-/// The answer to HEAD: the headers of GET, the length of the body among them (RFC 9110 section 9.3.2).
+/// The answer to HEAD: the headers of GET, the length of the body among them (RFC 9110 section 9.3.2). That of a stream has
+/// no body any more.
 fn without_body(response: Response) -> Response {
     let (mut head, body) = response.into_parts();
-    if let Some(length) = body.size_hint().exact() {
+    if let Some(length) = body.size_hint().exact().filter(|length| *length > 0) {
         head.headers.insert(header::CONTENT_LENGTH, length.into());
     }
     http::Response::from_parts(head, Body::empty())

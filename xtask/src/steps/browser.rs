@@ -7,7 +7,7 @@ use crate::problem::Outcome;
 use crate::workspace::Workspace;
 
 /// Those with a test `browser`.
-const PACKAGES: [&str; 4] = ["chat", "do-sse", "do-sync", "sync-server"];
+const PACKAGES: [&str; 5] = ["build-log", "chat", "do-sse", "do-sync", "sync-server"];
 
 pub(crate) fn check(workspace: &Workspace) -> Outcome {
     install::browser()?;

@@ -49,7 +49,8 @@ pub(crate) fn all() -> Vec<Step> {
         ),
         step(
             "contract",
-            "all hosts keep the contract, of which PLATFORM.md says where they differ, and the promises of do-sync",
+            "all hosts keep the contract, of which PLATFORM.md says where they differ, and the promises of do-sync and \
+             do-sse",
             contract::check,
         ),
         step(

@@ -15,19 +15,23 @@ const WORKERD: &str = "DO_WORKERD";
 pub(crate) const CONTRACT: &str = "do-core/tests/worker";
 /// The objects of the suite of do-sync.
 pub(crate) const SYNC_SUITE: &str = "do-sync/suite";
+/// The objects of the suite of do-sse.
+pub(crate) const SSE_SUITE: &str = "do-sse/suite";
 
 /// A Worker for tests: the variable that names the folder, the crate, the kind of panic, and whether it is a test build.
 pub(crate) type Wanted = (&'static str, &'static str, Panic, bool);
 
-const WORKERS: [Wanted; 4] = [
+const WORKERS: [Wanted; 5] = [
     (SYNC, DEFAULT_CRATE, Panic::Unwind, false),
     (SYNC_ABORT, DEFAULT_CRATE, Panic::Abort, false),
     (PULSE, "examples/three-jobs", Panic::Unwind, false),
     (CHAT, "examples/chat", Panic::Unwind, false),
+    (BUILD_LOG, "examples/build-log", Panic::Unwind, false),
 ];
 
 /// Package and test, and which of the two sync servers it speaks with.
-const TESTS: [(&str, &str, Panic); 5] = [
+const TESTS: [(&str, &str, Panic); 6] = [
+    ("build-log", "worker", Panic::Unwind),
     ("chat", "worker", Panic::Unwind),
     ("pulse", "worker", Panic::Unwind),
     ("sync-server", "worker", Panic::Unwind),
@@ -42,6 +46,8 @@ const SYNC_ABORT: &str = "DO_WORKER_SYNC_ABORT";
 const PULSE: &str = "DO_WORKER_PULSE";
 /// The chat.
 const CHAT: &str = "DO_WORKER_CHAT";
+/// The build logs.
+const BUILD_LOG: &str = "DO_WORKER_BUILD_LOG";
 
 /// Builds Workers, and gives the variables with which tests find them and the runtime.
 ///

@@ -131,7 +131,7 @@ fn what_is_no_request_is_refused() {
             ("POST", "/builds/main-17/log", 404),
             ("POST", "/builds/main-17/", 404),
             ("POST", "/builds/main-17", 404),
-            ("POST", "/builds//lines", 400),
+            ("POST", "/builds//lines", 404),
             ("POST", "/builds/main-17/lines/", 404),
             ("GET", "/nothing", 404),
             ("HEAD", "/builds/main-17/log", 200),

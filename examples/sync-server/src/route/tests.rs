@@ -103,6 +103,12 @@ impl Answer {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
+    /// That it makes an `EventSource` come back.
+    fn later(&self) {
+        assert_eq!((self.status, self.header("content-type")), (200, "text/event-stream"));
+        assert_eq!(self.body, "retry: 5000\n\n");
+    }
+
     /// That it is an error as the interface has them.
     fn error(&self, status: u16) {
         assert_eq!(self.status, status, "{}", self.body);
@@ -127,6 +133,10 @@ fn ask(host: &Fake, request: http::request::Builder, body: impl Into<Body>) -> A
 
 fn report() -> http::request::Builder {
     http::Request::post("/notify").header("host", "localhost").header("content-type", "application/json")
+}
+
+fn events() -> http::request::Builder {
+    http::Request::get("/events").header("host", "localhost:8080")
 }
 
 fn handshake() -> http::request::Builder {
@@ -158,6 +168,8 @@ fn head_has_the_headers_of_get_and_no_body() {
     let head = ask(&Fake::default(), http::Request::head("/"), "");
     assert_eq!((head.status, head.body.as_str()), (200, ""));
     assert_eq!(head.header("content-length"), get.body.len().to_string());
+    let events = ask(&Fake::default(), http::Request::head("/events").header("host", "localhost"), "");
+    assert_eq!((events.status, events.body.as_str()), (200, ""));
     let health = ask(&Fake::default(), http::Request::head("/healthz"), "");
     assert_eq!((health.status, health.header("content-length"), health.body.as_str()), (200, "2", ""));
 }
@@ -170,6 +182,7 @@ fn health_is_503_while_shutting_down_and_asks_no_room() {
     ask_in(&host, Phase::Draining, http::Request::get("/healthz"), "").error(503);
     ask_in(&host, Phase::Draining, handshake(), "").error(503);
     ask_in(&host, Phase::Draining, report(), "{}").error(503);
+    ask_in(&host, Phase::Draining, events(), "").later();
     assert_eq!(ask_in(&host, Phase::Draining, http::Request::get("/"), "").status, 200);
     assert!(host.asked.lock().unwrap().is_empty());
 }
@@ -177,7 +190,7 @@ fn health_is_503_while_shutting_down_and_asks_no_room() {
 #[test]
 fn unknown_addresses_and_wrong_methods() {
     let host = Fake::default();
-    for path in ["/x", "/ws/", "/notify/", "//", "/events", "/index.html"] {
+    for path in ["/x", "/ws/", "/notify/", "//", "/events/", "/index.html"] {
         ask(&host, http::Request::get(path), "").error(404);
     }
     for (path, method, allowed) in [
@@ -185,6 +198,7 @@ fn unknown_addresses_and_wrong_methods() {
         ("/healthz", "DELETE", "GET, HEAD"),
         ("/ws", "POST", "GET"),
         ("/ws", "HEAD", "GET"),
+        ("/events", "POST", "GET, HEAD"),
         ("/notify", "GET", "POST"),
         ("/notify", "OPTIONS", "POST"),
     ] {
@@ -241,6 +255,7 @@ fn foreign_pages_are_refused_on_the_ways_to_the_room_alone() {
     ask(&host, handshake().header("origin", "http://evil.example"), "").error(403);
     ask(&host, report().header("origin", "http://evil.example"), "{}").error(403);
     ask(&host, http::Request::get("/ws").header("host", "evil.example"), "").error(403);
+    ask(&host, events().header("origin", "http://evil.example"), "").error(403);
     assert!(host.asked.lock().unwrap().is_empty());
     assert_eq!(ask(&host, handshake().header("origin", "http://localhost:8080"), "").status, 200);
     assert_eq!(ask(&host, report().header("origin", "http://localhost"), "{}").status, 200);
@@ -262,6 +277,10 @@ fn what_the_room_fails_with_becomes_a_status_and_stays_inside() {
         answer.error(status);
         assert_eq!(answer.header("retry-after"), if kind == ErrorKind::Overloaded { "1" } else { "" });
         ask(&host, handshake(), "").error(status);
+        match ask(&host, events(), "") {
+            passing if status > 500 => passing.later(),
+            fault => fault.error(status),
+        }
     }
 }
 

@@ -58,6 +58,7 @@ async fn a_wrong_method_is_405_with_allow_and_an_unknown_path_404() {
         ("/client.js", "GET, HEAD"),
         ("/healthz", "GET, HEAD"),
         ("/ws", "GET"),
+        ("/events", "GET, HEAD"),
         ("/notify", "POST"),
     ] {
         for method in ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"] {
@@ -70,7 +71,7 @@ async fn a_wrong_method_is_405_with_allow_and_an_unknown_path_404() {
             assert_ne!(answer.error(), "");
         }
     }
-    for path in ["/nothing", "/ws/", "/notify/x", "//", "/healthz/", "/index.html"] {
+    for path in ["/nothing", "/ws/", "/events/", "/notify/x", "//", "/healthz/", "/index.html"] {
         for method in ["GET", "POST"] {
             assert_eq!(status(&server, method, path, &[], "").await, 404, "{method} {path}");
         }

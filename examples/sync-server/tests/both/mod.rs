@@ -3,6 +3,7 @@
 //! the same methods to start a server and to look into it.
 
 mod crash;
+mod events;
 mod http;
 mod resume;
 pub(crate) mod ws;

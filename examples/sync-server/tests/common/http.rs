@@ -74,8 +74,8 @@ impl Http {
         self.stream.get_mut().write_all(bytes).await
     }
 
-    /// Reads one answer; to HEAD it has no body.
-    pub(crate) async fn answer(&mut self, method: &str) -> io::Result<Answer> {
+    /// Reads one answer without its body.
+    pub(crate) async fn head(&mut self) -> io::Result<Answer> {
         let status = self.line().await?;
         let status = status.split(' ').nth(1).and_then(|code| code.parse().ok());
         let mut answer = Answer {
@@ -88,18 +88,32 @@ impl Http {
             let Some((name, value)) = line.split_once(':') else { break };
             answer.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
+        Ok(answer)
+    }
+
+    /// The next chunk of a body that is sent in chunks; empty at its end.
+    pub(crate) async fn chunk(&mut self) -> io::Result<Vec<u8>> {
+        let length = self.line().await?;
+        let length = usize::from_str_radix(&length, 16).map_err(|_| io::ErrorKind::InvalidData)?;
+        let mut chunk = vec![0; length + 2];
+        self.stream.read_exact(&mut chunk).await?;
+        chunk.truncate(length);
+        Ok(chunk)
+    }
+
+    /// Reads one answer; to HEAD it has no body.
+    pub(crate) async fn answer(&mut self, method: &str) -> io::Result<Answer> {
+        let mut answer = self.head().await?;
         if method == "HEAD" || answer.status == 101 {
             return Ok(answer);
         }
         if answer.header("transfer-encoding") == Some("chunked") {
             loop {
-                let length = usize::from_str_radix(&self.line().await?, 16).unwrap();
-                let mut chunk = vec![0; length + 2];
-                self.stream.read_exact(&mut chunk).await?;
-                answer.body.extend(&chunk[..length]);
-                if length == 0 {
+                let chunk = self.chunk().await?;
+                if chunk.is_empty() {
                     return Ok(answer);
                 }
+                answer.body.extend(chunk);
             }
         }
         let length = answer.header("content-length").expect("a length").parse().unwrap();

@@ -1,16 +1,19 @@
 //! What the tests of both hosts use: a [`Server`] in a [`Place`] of its own, and the two clients that speak with it:
-//! [`Http`], which sends whatever bytes a test wants, and [`Editor`], a WebSocket client.
+//! [`Http`], which sends whatever bytes a test wants, [`Editor`], a WebSocket client,
+//! and [`Reader`], one of server-sent events.
 //!
 //! Nothing here waits for a length of time: [`eventually`] and [`within`] wait for a condition, and [`PATIENCE`]
 //! only ends a run that would never end.
 
 mod editor;
+mod events;
 mod http;
 mod place;
 mod program;
 mod server;
 
 pub(crate) use editor::{Editor, PROTOCOL};
+pub(crate) use events::Reader;
 pub(crate) use http::{Answer, HANDSHAKE, Http, JSON, created, handshake_with, handshake_without, request};
 pub(crate) use place::{Place, Row};
 pub(crate) use program::Program;

@@ -2,7 +2,7 @@
 
 use crate::{
     binary::sync_server,
-    common::{Editor, HANDSHAKE, Http, JSON, Place, Server, created, eventually, request, within},
+    common::{Editor, HANDSHAKE, Http, JSON, Place, Reader, Server, created, eventually, request, within},
 };
 use std::{
     fs,
@@ -164,6 +164,24 @@ async fn sigterm_closes_editors_with_1001_and_exits_with_0() {
     }
     assert_eq!(server.ended().await.0.code(), Some(0));
     assert_eq!(place.rows().len(), 1);
+}
+
+#[tokio::test]
+async fn sigterm_ends_streams_behind_what_waits_and_their_clients_come_back() {
+    let place = Place::new();
+    let mut server = place.start().await;
+    let (mut reader, _) = Reader::open(&server).await;
+    assert_eq!(reader.data("editors").await["editors"], 1);
+    assert_eq!(server.notify_created("x").await, 1);
+    server.terminate();
+    assert_eq!(reader.data("change").await["path"], "x");
+    assert_eq!(reader.try_next().await, None);
+    assert_eq!(server.ended().await.0.code(), Some(0));
+
+    let server = place.start().await;
+    assert_eq!(server.notify_created("y").await, 2);
+    let (mut reader, _) = Reader::resume(&server, &reader.last()).await;
+    assert_eq!(reader.data("change").await["path"], "y");
 }
 
 #[tokio::test]

@@ -4,8 +4,12 @@ use crate::common::Place;
 use do_core::{
     Namespace, Stub, Timestamp,
     kit::Kit,
+    prelude::{Alarm, AlarmInfo, Body, DurableObject, ObjectState, Request, Response},
     tokio::{Host, HostStub, ManualClock},
 };
+use do_sse::{Decoded, Decoder};
+use do_sync::{History, Room};
+use http_body_util::BodyExt;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::{ops::RangeInclusive, time::Duration};
@@ -45,7 +49,7 @@ impl Running {
     /// Lets what is due happen and ends the host.
     async fn end(self) {
         // What is due begins before a later request, and handlers that began end before the host.
-        let request = http::Request::get("http://room/nothing").body(do_core::Body::empty()).unwrap();
+        let request = http::Request::get("http://room/nothing").body(Body::empty()).unwrap();
         assert_eq!(self.room.fetch(request).await.unwrap().status(), 404);
         self.host.shutdown(Duration::from_secs(30)).await.unwrap();
     }
@@ -170,4 +174,157 @@ fn a_change_is_shown_for_seven_days_and_among_the_last_thousand() {
         assert_eq!((recent.len(), recent[0], recent[99]), (100, 905, 1_004));
         assert_eq!((&hello["replay"], &hello["gap"]["lost"]), (&json!(1_000), &json!(4)));
     });
+}
+
+/// Somebody who reads along.
+struct Reader {
+    body: Body,
+    decoder: Decoder,
+}
+
+impl Reader {
+    async fn open(room: &HostStub, last: &str) -> Self {
+        let request = http::Request::get("http://room/events").header("last-event-id", last);
+        let response = room.fetch(request.body(Body::empty()).unwrap()).await.unwrap();
+        Self { body: response.into_body(), decoder: Decoder::new() }
+    }
+
+    async fn next(&mut self) -> Decoded {
+        loop {
+            if let Some(event) = self.decoder.next_event().unwrap() {
+                return event;
+            }
+            let chunk = self.chunk().await;
+            self.decoder.push(&chunk).unwrap();
+        }
+    }
+
+    async fn chunk(&mut self) -> Vec<u8> {
+        self.body.frame().await.expect("the stream ended").unwrap().into_data().unwrap().to_vec()
+    }
+
+    /// The next events, each as its name and its data.
+    async fn expect(&mut self, events: &[(&str, Value)]) {
+        for (name, data) in events {
+            let event = self.next().await;
+            assert_eq!(
+                (event.event.as_str(), &serde_json::from_str::<Value>(&event.data).unwrap()),
+                (*name, data)
+            );
+        }
+    }
+}
+
+fn editors(count: usize) -> (&'static str, Value) {
+    ("editors", json!({ "type": "editors", "editors": count }))
+}
+
+#[test]
+fn who_reads_along_is_counted_until_the_stream_is_gone_and_gets_heartbeats() {
+    let kit = Kit::builder().object::<SyncRoom<_>>("SYNC_ROOM").start().unwrap();
+    kit.run(async {
+        let room = kit.namespace("SYNC_ROOM").unwrap().named("room").unwrap();
+        let plain = kit.connect(&room, "/ws").await.unwrap();
+        let told = async || serde_json::from_str::<Value>(&plain.text().await.unwrap()).unwrap();
+        assert_eq!(told().await["editors"], 1);
+        let mut reader = Reader::open(&room, "").await;
+        assert_eq!(reader.next().await.event, "ready");
+        reader.expect(&[editors(2)]).await;
+        assert_eq!(told().await, editors(2).1);
+        let mut other = Reader::open(&room, "").await;
+        assert_eq!(other.next().await.event, "ready");
+        for reader in [&mut reader, &mut other] {
+            reader.expect(&[editors(3)]).await;
+        }
+        for _ in 0..3 {
+            kit.advance(Duration::from_secs(15)).await;
+            assert_eq!(reader.chunk().await, b":\n\n");
+        }
+        drop(other);
+        assert_eq!((told().await, told().await), (editors(3).1, editors(2).1));
+        reader.expect(&[editors(2)]).await;
+        drop(reader);
+        assert_eq!(told().await, editors(1).1);
+        kit.advance(HOUR).await;
+        assert_eq!(plain.try_receive(), None, "nobody else comes or goes");
+    });
+}
+
+#[test]
+fn who_comes_back_after_seven_days_is_told_what_is_lost() {
+    let kit = Kit::builder().object::<SyncRoom<_>>("SYNC_ROOM").start().unwrap();
+    kit.run(async {
+        let room = kit.namespace("SYNC_ROOM").unwrap().named("room").unwrap();
+        let notify = async |path: &str| {
+            for request in notify_requests([Change::new(Kind::Modified, path).unwrap()]).unwrap() {
+                assert_eq!(room.fetch(request).await.unwrap().status(), 200);
+            }
+        };
+        let mut reader = Reader::open(&room, "").await;
+        let ready = reader.next().await;
+        let epoch = ready.id.strip_suffix("-0").unwrap().to_owned();
+        drop(reader);
+        notify("a").await;
+        notify("b").await;
+        kit.advance(HOUR).await;
+        notify("c").await;
+        kit.advance(7 * DAY - HOUR + MOMENT).await;
+        let mut back = Reader::open(&room, &ready.id).await;
+        assert_eq!((back.next().await.event.as_str(), back.decoder.last_event_id()), ("ready", ""));
+        back.expect(&[("reset", json!({ "lost": 2 }))]).await;
+        assert_eq!(back.decoder.last_event_id(), format!("{epoch}-2"));
+        let event = back.next().await;
+        let change: Value = serde_json::from_str(&event.data).unwrap();
+        assert_eq!(
+            (event.id, &change["seq"], &change["path"]),
+            (format!("{epoch}-3"), &json!(3), &json!("c"))
+        );
+        back.expect(&[editors(1)]).await;
+    });
+}
+
+/// The room as it was when it had the alarm for itself.
+struct Earlier<S: ObjectState>(Room<S>);
+
+impl<S: ObjectState> DurableObject<S> for Earlier<S> {
+    fn new(state: S) -> do_core::prelude::Result<Self> {
+        let history = History::new().max_messages(1_000).max_age(7 * DAY).replay(100);
+        Ok(Self(Room::new(&state).history(history).alarm(Alarm::raw(&state))))
+    }
+
+    async fn fetch(&self, _: Request) -> do_core::prelude::Result<Response> {
+        self.0.publish(&Change::new(Kind::Modified, "x")?)?;
+        Ok(Response::new(Body::empty()))
+    }
+
+    async fn alarm(&self, _: AlarmInfo) -> do_core::prelude::Result<()> {
+        Ok(self.0.on_alarm().await?)
+    }
+}
+
+#[tokio::test]
+async fn the_alarm_of_an_earlier_version_still_deletes_what_is_too_old() {
+    for is_read_along in [false, true] {
+        let (place, clock) = (Place::new(), a_clock());
+        let builder = Host::builder(place.data()).shards(1).clock(clock.clone());
+        let host = builder.object::<Earlier<_>>("SYNC_ROOM").start().unwrap();
+        let room = host.namespace("SYNC_ROOM").unwrap().named("room").unwrap();
+        room.fetch(http::Request::get("http://room/").body(Body::empty()).unwrap()).await.unwrap();
+        host.shutdown(Duration::from_secs(30)).await.unwrap();
+
+        clock.advance(DAY);
+        let running = Running::start(&place, &clock);
+        if is_read_along {
+            // The alarm is used for heartbeats meanwhile.
+            let mut reader = Reader::open(&running.room, "").await;
+            assert_eq!(reader.next().await.event, "ready");
+            assert_eq!(reader.next().await.event, "change");
+            clock.advance(Duration::from_secs(15));
+            while reader.chunk().await != b":\n\n" {}
+        }
+        assert_eq!(running.kept(&place).await, Some(1..=1));
+        clock.advance(7 * DAY);
+        let running = Running::start(&place, &clock);
+        assert_eq!(running.kept(&place).await, None, "{is_read_along}");
+    }
 }
