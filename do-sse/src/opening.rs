@@ -7,6 +7,9 @@ use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use serde::Serialize;
 use std::{fmt, sync::Arc, time::Duration};
 
+type Snapshots<'a> = Box<dyn FnOnce() -> Result<String, Error> + 'a>;
+type Backlogs<'a> = Box<dyn FnOnce(Option<&str>) -> Result<Backlog, Error> + 'a>;
+
 /// Somebody on their way in: made by [`Feed::open`](crate::Feed::open) and `Hub::open`. Nothing happens before `start`.
 #[must_use = "nothing happens before `start`"]
 pub struct Opening<'a, F> {
@@ -18,8 +21,8 @@ pub struct Opening<'a, F> {
     arrival: Arrival,
     uri: &'a Uri,
     headers: &'a HeaderMap,
-    snapshot: Option<Box<dyn FnOnce() -> Result<String, Error> + 'a>>,
-    backlog: Option<Box<dyn FnOnce(Option<&str>) -> Result<Backlog, Error> + 'a>>,
+    snapshot: Option<Snapshots<'a>>,
+    backlog: Option<Backlogs<'a>>,
 }
 
 impl<'a, F> Opening<'a, F> {
