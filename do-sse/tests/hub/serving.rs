@@ -112,7 +112,10 @@ async fn a_page_that_is_not_allowed_does_not_take_the_place_of_one_that_is() {
     let allowed = open("https://app.example.com");
     assert_eq!(allowed.headers()["access-control-allow-credentials"], "true");
     let foreign = open("https://evil.example");
-    assert_eq!((foreign.status().as_u16(), foreign.headers().get("access-control-allow-origin")), (403, None));
+    assert_eq!(
+        (foreign.status().as_u16(), foreign.headers().get("access-control-allow-origin")),
+        (403, None)
+    );
     assert_eq!((hub.stats().opened, hub.stats().replaced), (1, 0));
     let own = open("https://feeds.example.com");
     assert_eq!((own.status().as_u16(), hub.stats().replaced), (200, 1));
