@@ -2,6 +2,7 @@
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod alarm;
 mod connections;
 
 use do_core::{kit::Kit, prelude::*};

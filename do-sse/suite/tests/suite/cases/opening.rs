@@ -23,6 +23,9 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
             Box::pin(answers(lab))
         }),
         Case::new("flaw12 pages of allowed origins may read, with cookies", |lab| Box::pin(origins(lab))),
+        Case::new("flaw12 w10 a browser that asks first is answered, and opens nothing", |lab| {
+            Box::pin(preflight(lab))
+        }),
         Case::new("flaw7 the second of an id replaces the first, which is told to stay away", |lab| {
             Box::pin(replaces(lab))
         }),
@@ -176,6 +179,29 @@ async fn origins<D: Driver>(lab: &Lab<D>) -> Outcome {
     let own = Ask::of("a").open(lab).await?;
     same("a client that is no page", own.header("access-control-allow-origin"), json!([]))?;
     same("caches know all the same", own.header("vary"), ["origin"])
+}
+
+async fn preflight<D: Driver>(lab: &Lab<D>) -> Outcome {
+    lab.configure("a", json!({"origins": ["https://app.example"]})).await?;
+    let ask = async |origin: &str| {
+        let ask = Ask::of("a")
+            .method(Method::OPTIONS)
+            .header("origin", origin.as_bytes())
+            .header("content-length", b"0")
+            .header("access-control-request-method", b"GET")
+            .header("access-control-request-headers", b"last-event-id");
+        ask.open(lab).await
+    };
+    let allowed = ask("https://app.example").await?;
+    same("the status", allowed.head.status().as_u16(), 204)?;
+    same("the origin", allowed.header("access-control-allow-origin"), ["https://app.example"])?;
+    same("cookies", allowed.header("access-control-allow-credentials"), ["true"])?;
+    let headers = allowed.header("access-control-allow-headers").join(",").to_ascii_lowercase();
+    holds(format!("the headers {headers:?}"), headers.contains("last-event-id"))?;
+    let other = ask("https://other.example").await?;
+    same("the status for others", other.head.status().as_u16(), 403)?;
+    same("the origin for others", other.header("access-control-allow-origin"), json!([]))?;
+    same("what was opened", lab.stats("a", ["opened", "sent_away"]).await?, [0, 0])
 }
 
 async fn replaces<D: Driver>(lab: &Lab<D>) -> Outcome {

@@ -167,7 +167,7 @@ async fn stops<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn stalls<D: Driver>(lab: &Lab<D>) -> Outcome {
-    lab.configure("a", json!({"max_bytes": 100 << 20, "stall_ms": 1_000, "heartbeat_ms": 500})).await?;
+    lab.configure("a", json!({"max_bytes": 100 << 20, "stall_ms": 5_000, "heartbeat_ms": 500})).await?;
     let slow = Ask::of("a").id("slow").ready(lab).await?;
     let mut fast = Ask::of("a").id("fast").ready(lab).await?;
     jam(lab, &mut [&mut fast]).await?;
