@@ -7,6 +7,8 @@ use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use serde::Serialize;
 use std::{fmt, sync::Arc, time::Duration};
 
+type BacklogFor<'a> = Box<dyn FnOnce(Option<&str>) -> Result<Backlog, Error> + 'a>;
+
 /// Somebody on their way in: made by [`Feed::open`](crate::Feed::open) and `Hub::open`. Nothing happens before `start`.
 #[must_use = "nothing happens before `start`"]
 pub struct Opening<'a, F> {
@@ -19,7 +21,7 @@ pub struct Opening<'a, F> {
     uri: &'a Uri,
     headers: &'a HeaderMap,
     snapshot: Option<Box<dyn FnOnce() -> Result<String, Error> + 'a>>,
-    backlog: Option<Box<dyn FnOnce(Option<&str>) -> Result<Backlog, Error> + 'a>>,
+    backlog: Option<BacklogFor<'a>>,
 }
 
 impl<'a, F> Opening<'a, F> {
