@@ -7,6 +7,12 @@ use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use serde::Serialize;
 use std::{fmt, sync::Arc, time::Duration};
 
+/// Gives the state of things, as JSON.
+type Snap<'a> = Box<dyn FnOnce() -> Result<String, Error> + 'a>;
+
+/// Gives what there is behind what a client says that it had last.
+type Show<'a> = Box<dyn FnOnce(Option<&str>) -> Result<Backlog, Error> + 'a>;
+
 /// Somebody on their way in: made by [`Feed::open`](crate::Feed::open) and `Hub::open`. Nothing happens before `start`.
 #[must_use = "nothing happens before `start`"]
 pub struct Opening<'a, F> {
@@ -18,8 +24,8 @@ pub struct Opening<'a, F> {
     arrival: Arrival,
     uri: &'a Uri,
     headers: &'a HeaderMap,
-    snapshot: Option<Box<dyn FnOnce() -> Result<String, Error> + 'a>>,
-    backlog: Option<Box<dyn FnOnce(Option<&str>) -> Result<Backlog, Error> + 'a>>,
+    snapshot: Option<Snap<'a>>,
+    backlog: Option<Show<'a>>,
 }
 
 impl<'a, F> Opening<'a, F> {

@@ -36,6 +36,7 @@ pub(super) struct Replay {
     /// Where it begins; `None` when that is not to be remembered, because something is missing.
     pub(super) from: Option<Position>,
     /// Something is missing: how many events, if that is known.
+    #[allow(clippy::option_option)] // whether, and how many
     pub(super) gap: Option<Option<u64>>,
     /// What is told of the gap is right at this position.
     pub(super) at: Position,
