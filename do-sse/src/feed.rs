@@ -140,8 +140,8 @@ impl<S: ObjectState> Feed<S> {
     /// anew with whoever comes next. Right at any other time too.
     ///
     /// # Errors
-    /// Those of the alarm and of the history. Return it from the handler: the run counts as failed and is tried again, and the heartbeats go
-    /// on.
+    /// Those of the alarm and of the history. Return it from the handler: the run counts as failed and is tried again, and
+    /// the heartbeats go on.
     ///
     /// # Cancellation
     /// All but the setting of the alarm happens at the first poll.
@@ -254,7 +254,7 @@ impl<S: ObjectState> Opening<'_, Feed<S>> {
         let random = feed.state.random();
         let stream = match is_ready {
             Err(error) => {
-                tracing::warn!(%error, "a client is sent away: the alarm of its heartbeats cannot be set, or the history not be read");
+                tracing::warn!(%error, "a client is sent away: no alarm can be set for it, or the history not be read");
                 feed.core.sent_away();
                 feed.core.later(random, now)
             }

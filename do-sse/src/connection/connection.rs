@@ -76,11 +76,16 @@ impl Connection {
         Arc::new(Self { serial, queue: Mutex::new(Queue::new(now)), shared: Arc::clone(shared) })
     }
 
-    /// Puts an entry into the queue. It is read when the reader is [woken](Self::wake).
-    pub(crate) fn push(&self, entry: Entry, now: Timestamp, limits: &Limits) -> Pushed {
+    /// Puts what a newcomer is told first into the queue, which is empty.
+    pub(crate) fn begin(&self, preface: Vec<Bytes>, ticket: u64) {
+        lock(&self.queue).begin(preface, ticket);
+    }
+
+    /// Puts an entry into the queue. It is read when the reader is [woken](Self::wake), which `may_leave` does at once.
+    pub(crate) fn push(&self, entry: Entry, may_leave: bool, now: Timestamp, limits: &Limits) -> Pushed {
         let mut queue = lock(&self.queue);
         let pushed = queue.push(entry, now, limits);
-        if pushed.ended.is_some() {
+        if may_leave || pushed.ended.is_some() {
             wake(queue);
         }
         pushed

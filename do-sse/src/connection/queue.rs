@@ -5,8 +5,13 @@ use bytes::{Bytes, BytesMut};
 use do_core::{Delivered, Timestamp};
 use std::{collections::VecDeque, sync::Arc, task::Waker, time::Duration};
 
-/// Most bytes that are joined into one chunk: enough that many small events cost one, and few enough to copy.
-const CHUNK: usize = 16 * 1_024;
+/// Most bytes that are joined into one chunk: enough that many small events cost one, and few, for they are a copy: hyper
+/// takes 16 chunks before it waits for a slow reader.
+const CHUNK: usize = 4 * 1_024;
+
+/// Room for so many entries is kept when the queue is empty: a connection that once was shown a long history must not hold
+/// its place for ever.
+const KEPT: usize = 16;
 
 /// What an entry is to the bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,6 +109,12 @@ impl Queue {
 
     pub(super) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// What a newcomer is told first.
+    pub(super) fn begin(&mut self, preface: Vec<Bytes>, ticket: u64) {
+        let entry = |bytes| Entry { bytes, kind: Kind::Preface, key: None, ticket };
+        self.entries.extend(preface.into_iter().map(entry));
     }
 
     pub(super) fn push(&mut self, entry: Entry, now: Timestamp, limits: &Limits) -> Pushed {
@@ -223,7 +234,7 @@ impl Queue {
     /// Ends at once. Nothing more is read, also not of what waited: after the decision the rest would only be late.
     pub(super) fn end(&mut self) {
         self.end = End::Now;
-        self.entries.clear();
+        self.entries = VecDeque::new();
         (self.bytes, self.events) = (0, 0);
     }
 
@@ -260,16 +271,23 @@ impl Queue {
             return is_over.then_some(None);
         }
         self.reads += 1;
+        let chunk = self.take(count, length);
+        if self.entries.is_empty() && self.entries.capacity() > KEPT {
+            self.entries = VecDeque::new();
+        }
+        Some(chunk)
+    }
+
+    /// The first ones, of this length together.
+    fn take(&mut self, count: usize, length: usize) -> Option<Bytes> {
         if count == 1 {
-            return Some(self.pop());
+            return self.pop();
         }
         let mut chunk = BytesMut::with_capacity(length);
         for _ in 0..count {
-            if let Some(bytes) = self.pop() {
-                chunk.extend_from_slice(&bytes);
-            }
+            chunk.extend_from_slice(&self.pop()?);
         }
-        Some(Some(chunk.freeze()))
+        Some(chunk.freeze())
     }
 
     fn pop(&mut self) -> Option<Bytes> {

@@ -143,10 +143,7 @@ impl Core {
             replace(inner, &id, (ticket, held.as_ref()), now, self);
         }
         let connection = Connection::new(serial, &self.shared, now);
-        for bytes in preface {
-            let entry = Entry { bytes, kind: Kind::Preface, key: None, ticket };
-            connection.push(entry, now, &self.limits);
-        }
+        connection.begin(preface, ticket);
         inner.stats.opened += 1;
         let stream = EventStream::new(Arc::clone(&connection));
         let joined = (!is_page).then(|| (serial, Arc::clone(&id)));
@@ -186,8 +183,7 @@ impl Core {
     /// A stream for who is to come back later: the time, and the end.
     pub(crate) fn later(&self, random: u64, now: Timestamp) -> EventStream {
         let connection = Connection::new(0, &self.shared, now);
-        let bytes = Event::new().retry(self.retry(random)).to_bytes();
-        connection.push(Entry { bytes, kind: Kind::Preface, key: None, ticket: 0 }, now, &self.limits);
+        connection.begin(vec![Event::new().retry(self.retry(random)).to_bytes()], 0);
         connection.drain();
         EventStream::new(connection)
     }
@@ -325,7 +321,8 @@ fn replace(
         let Some(place) = inner.remove(serial, Cause::Replaced) else { continue };
         if let Ok(event) = Event::named("replaced") {
             let bytes = event.retry(REPLACED).data("").to_bytes();
-            place.connection.push(Entry { bytes, kind: Kind::Preface, key: None, ticket }, now, &core.limits);
+            let entry = Entry { bytes, kind: Kind::Preface, key: None, ticket };
+            place.connection.push(entry, false, now, &core.limits);
         }
         place.connection.drain();
         if let Some(held) = held {

@@ -101,7 +101,7 @@ impl Core {
                 key: outgoing.key.clone(),
                 ticket,
             };
-            let pushed = entry.connection.push(one, now, limits);
+            let pushed = entry.connection.push(one, held.is_none(), now, limits);
             report.count(pushed.delivered);
             stats.dropped += pushed.displaced + u64::from(pushed.delivered == Delivered::Dropped);
             stats.coalesced += u64::from(pushed.delivered == Delivered::Coalesced);
@@ -111,9 +111,8 @@ impl Core {
             if matches!(pushed.delivered, Delivered::Queued | Delivered::Coalesced) {
                 stats.delivered += 1;
                 entry.quiet_since = now;
-                match &held {
-                    Some(held) => held.borrow_mut().push(Arc::clone(&entry.connection)),
-                    None => entry.connection.wake(),
+                if let Some(held) = &held {
+                    held.borrow_mut().push(Arc::clone(&entry.connection));
                 }
             }
         };

@@ -26,12 +26,9 @@ impl Core {
                 ended.push((serial, cause));
             } else if entry.quiet_since + self.settings.heartbeat <= soon {
                 let beat = Entry { bytes: Bytes::from_static(BEAT), kind: Kind::Beat, key: None, ticket: 0 };
-                let pushed = entry.connection.push(beat, now, &self.limits);
+                let pushed = entry.connection.push(beat, true, now, &self.limits);
                 entry.quiet_since = now;
-                if pushed.delivered == Delivered::Queued {
-                    inner.stats.beats += 1;
-                    entry.connection.wake();
-                }
+                inner.stats.beats += u64::from(pushed.delivered == Delivered::Queued);
             }
         }
         for (serial, cause) in ended {

@@ -222,3 +222,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_room_of_a_long_history_is_given_back_when_it_was_read() {
+    let mut queue = Queue::new(NOW);
+    queue.begin(vec![Bytes::from("x".repeat(100)); 1_000], 0);
+    assert_eq!(queue.bytes(), 0, "it does not count");
+    assert_eq!(pushed(&mut queue, entry(Kind::Plain, "live"), OnFull::Close), Delivered::Queued);
+    let mut all = String::new();
+    while let Some(chunk) = read(&mut queue) {
+        assert!(chunk.len() <= CHUNK);
+        all.push_str(&chunk);
+    }
+    assert_eq!((all.len(), all.ends_with("xlive")), (100_004, true));
+    assert!(queue.entries.capacity() <= KEPT);
+}
