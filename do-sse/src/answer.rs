@@ -6,7 +6,7 @@
 use crate::Event;
 #[cfg(doc)]
 use crate::Settings;
-use do_core::{Body, Origins, Refusal, Response};
+use do_core::{Body, Error, ErrorKind, Origins, Refusal, Response};
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri,
     header::{
@@ -47,11 +47,29 @@ pub fn stop() -> Response {
 /// [`Refusal::Conflict`], here after five seconds), and else the refusal's own status, after which an `EventSource` does
 /// not come back.
 pub fn refuse(refusal: Refusal) -> Response {
+    passes(refusal).map_or_else(|| refusal.reply(), later)
+}
+
+/// After how long it is worth coming back, if it ever is.
+pub(crate) fn passes(refusal: Refusal) -> Option<Duration> {
     match refusal {
-        Refusal::Full { retry_after } | Refusal::TooMany { retry_after } => later(retry_after),
-        Refusal::Conflict => later(Duration::from_secs(5)),
-        _ => refusal.reply(),
+        Refusal::Full { retry_after } | Refusal::TooMany { retry_after } => Some(retry_after),
+        Refusal::Conflict => Some(AGAIN),
+        _ => None,
     }
+}
+
+/// When somebody may come back who is not told otherwise.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// What an error of a stub is to an `EventSource`: for entries that pass a request on to an object. What passes (too much to
+/// do, a shutdown, a reset, no answer in time) is [`later`], after five seconds; for all others it is what
+/// [`reply::error`](do_core::reply::error) says, after which an `EventSource` does not come back.
+pub fn error(error: &Error) -> Response {
+    let passes = error.is_retryable()
+        || error.is_overloaded()
+        || matches!(error.kind(), ErrorKind::Shutdown | ErrorKind::Deadline);
+    if passes { later(AGAIN) } else { do_core::reply::error(error) }
 }
 
 /// The headers of every stream.

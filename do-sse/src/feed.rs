@@ -28,6 +28,7 @@ use stored::Stored;
 pub struct Feed<S: ObjectState>(Rc<Inner<S>>);
 
 struct Inner<S: ObjectState> {
+    this: Weak<Self>,
     state: S,
     core: Core,
     /// The history, when it is in the database.
@@ -35,6 +36,10 @@ struct Inner<S: ObjectState> {
     alarm: Alarm<S>,
     /// When the alarm comes, as far as this instance knows.
     armed: Cell<Option<Timestamp>>,
+    /// The soonest time for which it is being set.
+    wanted: Cell<Option<Timestamp>>,
+    /// Since when it is known that it could not be set.
+    failed: Cell<Option<Timestamp>>,
     /// Somebody waits for departures.
     is_watching: Cell<bool>,
     /// The registry that is shared with others.
@@ -90,11 +95,14 @@ impl<S: ObjectState> Feed<S> {
                 .zip(settings.history.as_ref())
                 .map(|(key, history)| Stored::new(state, key, history, Weak::clone(this)));
             Inner {
+                this: Weak::clone(this),
                 state: state.clone(),
-                core: Core::new(settings, state.random()),
+                core: Core::new(settings, state.random(), true),
                 stored,
                 alarm,
                 armed: Cell::new(None),
+                wanted: Cell::new(None),
+                failed: Cell::new(None),
                 is_watching: Cell::new(false),
                 presence: OnceCell::new(),
             }
@@ -148,6 +156,7 @@ impl<S: ObjectState> Feed<S> {
     pub async fn on_alarm(&self) -> Result<(), Error> {
         let inner = &*self.0;
         inner.armed.set(None);
+        inner.wanted.set(None);
         let due = inner.core.tick(inner.now());
         let expires = inner.stored.as_ref().map_or(Ok(None), |stored| stored.expire(inner));
         inner.sent();
@@ -196,11 +205,18 @@ impl<S: ObjectState> Feed<S> {
 
     /// The position of the newest event; `None` without a history.
     ///
+    /// Of a [stored](Self::stored) feed it begins the history when there is none, and ends the streams when numbers that were
+    /// sent are gone.
+    ///
     /// # Errors
     /// Of a [stored](Self::stored) feed those of [`SqlStorage::exec`](do_core::SqlStorage::exec); none else.
     pub fn position(&self) -> Result<Option<Position>, Error> {
         match &self.0.stored {
-            Some(stored) => stored.position(&self.0).map(Some),
+            Some(stored) => {
+                let position = stored.position(&self.0).map(Some);
+                self.0.sent();
+                position
+            }
             None => Ok(self.0.core.position()),
         }
     }
@@ -261,18 +277,15 @@ impl<S: ObjectState> Opening<'_, Feed<S>> {
                 feed.core.sent_away();
                 feed.core.later(random, now)
             }
-            Ok(()) => {
-                let (arrival, asked) = self.arrive(&feed.core, now)?;
-                match feed.core.open(arrival, &asked, now)? {
-                    Ok(opened) => {
-                        if let Some((serial, id)) = &opened.joined {
-                            feed.tell_joined(*serial, id, &admitted);
-                        }
-                        opened.stream
+            Ok(()) => match self.arrive(&feed.core, now)? {
+                Some(opened) => {
+                    if let Some((serial, id)) = &opened.joined {
+                        feed.tell_joined(*serial, id, &admitted);
                     }
-                    Err(_) => feed.core.later(random, now),
+                    opened.stream
                 }
-            }
+                None => feed.core.later(random, now),
+            },
         };
         feed.sent();
         Inner::watch(&this.0);
@@ -301,18 +314,41 @@ impl<S: ObjectState> Inner<S> {
         }
         // Not for now or earlier, which may be late (rule E4b). Only earlier: others may share it.
         let at = at.max(now + Duration::from_millis(1));
-        self.alarm.set_earlier(at).await?;
-        self.armed.set(Some(at));
+        let mut setting = self.wanted.get().map_or(at, |wanted| wanted.min(at));
+        self.wanted.set(Some(setting));
+        loop {
+            if let Err(error) = self.alarm.set_earlier(setting).await {
+                self.wanted.set(None);
+                self.failed.set(Some(now));
+                return Err(error);
+            }
+            // Another one may have been set meanwhile, and this one over it.
+            match self.wanted.get() {
+                Some(sooner) if sooner < setting => setting = sooner,
+                _ => break,
+            }
+        }
+        self.wanted.set(None);
+        self.failed.set(None);
+        self.armed.set(Some(setting));
         Ok(())
     }
 
-    /// The alarm was lost: deleted with everything else, or given up after it had failed too often.
+    /// Whether no alarm comes although somebody is there: it was deleted with everything else, or given up after it had
+    /// failed too often.
+    fn is_alarm_lost(&self, now: Timestamp) -> bool {
+        let since = self.armed.get().or(self.failed.get());
+        self.wanted.get().is_none() && since.is_some_and(|since| since + LATE < now)
+    }
+
+    /// Sets it again, and tries it again later if that fails.
     fn arm_later(&self, now: Timestamp) {
-        let at = now + Duration::from_millis(1);
-        self.armed.set(Some(at));
-        let alarm = self.alarm.clone();
+        self.armed.set(None);
+        self.failed.set(Some(now));
+        let this = Weak::clone(&self.this);
         self.state.wait_until(async move {
-            if let Err(error) = alarm.set_earlier(at).await {
+            let Some(feed) = this.upgrade() else { return };
+            if let Err(error) = feed.arm(now).await {
                 tracing::warn!(%error, "the alarm of a feed's heartbeats cannot be set; it is tried again later");
             }
         });
@@ -328,8 +364,10 @@ impl<S: ObjectState> Inner<S> {
         this.state.wait_until(async move {
             loop {
                 let is_over = || watched.upgrade().is_none_or(|inner| inner.core.count() == 0);
+                // Those who went may have been found by somebody else, who had no time to tell.
+                let is_news = || watched.upgrade().is_some_and(|inner| inner.core.has_removed());
                 poll_fn(|cx| match shared.poll_departed(cx) {
-                    Poll::Pending if !is_over() => Poll::Pending,
+                    Poll::Pending if !is_over() && !is_news() => Poll::Pending,
                     _ => Poll::Ready(()),
                 })
                 .await;
@@ -370,7 +408,7 @@ impl<S: ObjectState> Sender for Inner<S> {
             self.core.nudge(); // nobody is left to wait for
         }
         let now = self.now();
-        if !is_empty && self.armed.get().is_some_and(|armed| armed + LATE < now) {
+        if !is_empty && self.is_alarm_lost(now) {
             self.arm_later(now);
         }
     }

@@ -28,7 +28,8 @@ impl History {
         self
     }
 
-    /// Most bytes of events that are kept.
+    /// Most bytes of events that are kept. All of them are in memory, also those of a [stored](crate::Feed::stored) history,
+    /// as soon as somebody asked for them.
     pub fn max_bytes(mut self, bytes: u64) -> Self {
         self.max_bytes = bytes;
         self

@@ -68,7 +68,7 @@ impl Hub {
     pub fn new(settings: Settings) -> Self {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let began = Timestamp::EPOCH + since;
-        Self(Arc::new(Inner { core: Core::new(settings, random()), began: (began, Instant::now()) }))
+        Self(Arc::new(Inner { core: Core::new(settings, random(), false), began: (began, Instant::now()) }))
     }
 
     /// Begins a stream for whoever sent this request. Nothing happens before [`Opening::start`].

@@ -101,12 +101,14 @@
 //! exactly once, whatever else is under way for it. Heartbeats see to it that there is a write: after
 //! [15 seconds](Settings::heartbeat) of silence, by the object's alarm. One whose machine vanished is noticed when the
 //! operating system gives it up, or when its queue stalls; `TCP_USER_TIMEOUT` on the listener makes it sooner. A client that
-//! ends only its own side is there, and goes on reading.
+//! ends only its own side goes on reading, on Workers and from `Host::serve`; other servers of hyper, as axum's is, take it for
+//! one that left.
 //!
 //! # Who is not let in
 //! An `EventSource` takes 429 or 503 for the end, and never comes back by itself. So who comes when there is no place, or
 //! while the heartbeat's alarm cannot be set, gets 200, the time to come back, and the end: [`Opening::later`], which is there
-//! for the application as well, [`Opening::stop`] (204) for who is to stay away, and [`Opening::refuse`] for the rest.
+//! for the application as well, [`Opening::stop`] (204) for who is to stay away, and [`Opening::refuse`] for the rest. An
+//! entry in front of the object answers the failures of its stub by [`error`].
 //!
 //! # What it costs on Workers
 //! **An open stream keeps its object in memory**: it cannot hibernate, and its time is paid for, whether anything is sent or
@@ -119,7 +121,8 @@
 //! | an object with at least one open stream | 331,776 GB-s: 4.15 dollars beyond what is included |
 //! | its heartbeats at 15 s | 172,800 wakes, 0.03 dollars, and as many rows, 0.17 dollars |
 //! | at 25 s | 103,680 wakes, 0.02 dollars, and as many rows, 0.10 dollars |
-//! | each further stream | nothing but its requests: they share the object's time and its one alarm |
+//! | further streams that are quiet at other times | up to five such rows in the place of one, however many streams there are: those due within a fifth of the interval are sent theirs together |
+//! | each further stream beyond that | nothing but its request: they share the object's time and its one alarm |
 //! | a published event | 1 request; with [`Feed::stored`] also the rows in its documentation |
 //! | the same readers on a `Room` of `do-sync`, idle | 0 |
 //!
@@ -170,7 +173,7 @@ mod send;
 mod settings;
 mod stats;
 
-pub use answer::{cors, later, preflight, refuse, stop};
+pub use answer::{cors, error, later, preflight, refuse, stop};
 pub use connection::EventStream;
 pub use core::{Backlog, Info};
 pub use decoder::{Decoded, Decoder, Item};
@@ -182,4 +185,4 @@ pub use hub::Hub;
 pub use opening::Opening;
 pub use send::{Broadcast, Publication, Published};
 pub use settings::{OnDuplicate, OnFull, Settings};
-pub use stats::{Cause, Stats};
+pub use stats::Stats;

@@ -1,6 +1,6 @@
 use crate::{
     answer, asked,
-    core::{Arrival, Asked, Backlog, Core, Snapshot},
+    core::{Arrival, Asked, Backlog, Core, Opened, Snapshot, Turned},
 };
 use do_core::{Admission, Error, ErrorKind, Refusal, Response, Timestamp};
 use http::{HeaderMap, Method, Request, StatusCode, Uri};
@@ -48,6 +48,9 @@ impl<'a, F> Opening<'a, F> {
     }
 
     /// Listens to a topic; or several. What has no topic goes to everyone.
+    ///
+    /// All topics share one history. A client whose topics are quiet while others fill it may be told of a gap when it comes
+    /// back, with the number of all events that are gone, of whatever topic.
     pub fn topic(mut self, topic: impl Into<Arc<str>>) -> Self {
         self.arrival.topics.push(topic.into());
         self
@@ -115,9 +118,10 @@ impl<'a, F> Opening<'a, F> {
         origins.is_some_and(|origins| origins.check_parts(self.uri, self.headers).is_err())
     }
 
-    /// Asks the application for what it shows. Without an await to what follows: nothing falls in between.
-    pub(crate) fn arrive(self, core: &Core, now: Timestamp) -> Result<(Arrival, Asked), Error> {
-        let Self { mut arrival, asked, snapshot, backlog, .. } = self;
+    /// Asks the application for what it shows, and lets them in; `None` when there is no place. Without an await: of an
+    /// object nothing falls in between.
+    pub(crate) fn arrive(self, core: &Core, now: Timestamp) -> Result<Option<Opened>, Error> {
+        let Self { mut arrival, asked, mut snapshot, backlog, .. } = self;
         if let Some(backlog) = backlog {
             let after = match &asked {
                 Asked::Fresh => None,
@@ -125,22 +129,29 @@ impl<'a, F> Opening<'a, F> {
             };
             arrival.backlog = Some(backlog(after)?);
         }
-        if let Some(snapshot) = snapshot
-            && core.is_news_to(&asked, arrival.backlog.as_ref(), now)
-        {
-            // The position first: what is published meanwhile comes behind it.
-            let at = core.position();
-            arrival.snapshot = Some(Snapshot { at, json: snapshot()? });
+        let mut is_needed = core.is_news_to(&asked, arrival.backlog.as_ref(), now);
+        loop {
+            if is_needed && let Some(snapshot) = snapshot.take() {
+                // The position first: what is published meanwhile comes behind it.
+                let at = core.position();
+                arrival.snapshot = Some(Snapshot { at, json: snapshot()? });
+            }
+            arrival.offers_snapshot = snapshot.is_some() && arrival.backlog.is_none();
+            match core.open(arrival, &asked, now)? {
+                Ok(opened) => return Ok(Some(opened)),
+                Err(Turned::Away) => return Ok(None),
+                Err(Turned::Back(back)) => (arrival, is_needed) = (*back, true),
+            }
         }
-        Ok((arrival, asked))
     }
 }
 
 #[allow(private_bounds)] // feeds and hubs
 impl<F: Owner> Opening<'_, F> {
-    /// Sends this client away instead, to come back after this time: what 503 and 429 are elsewhere. As
-    /// [`later`](crate::later), with the headers by which pages of other origins may read it.
+    /// Sends this client away instead, to come back after a random time between this and half as much again: what 503 and
+    /// 429 are elsewhere. As [`later`](crate::later), with the headers by which pages of other origins may read it.
     pub fn later(self, retry: Duration) -> Response {
+        let retry = crate::core::jittered_retry(retry, self.arrival.random);
         self.dress(crate::later(retry))
     }
 
@@ -151,9 +162,12 @@ impl<F: Owner> Opening<'_, F> {
     }
 
     /// Refuses this client instead. As [`refuse`](crate::refuse), with the headers by which pages of other origins may
-    /// read it.
+    /// read it, and with jitter.
     pub fn refuse(self, refusal: Refusal) -> Response {
-        self.dress(crate::refuse(refusal))
+        match answer::passes(refusal) {
+            Some(retry) => self.later(retry),
+            None => self.dress(refusal.reply()),
+        }
     }
 
     fn dress(self, mut response: Response) -> Response {
@@ -200,11 +214,10 @@ impl Opening<'_, crate::Hub> {
             return Ok(response);
         }
         let now = hub.now();
-        let (arrival, asked) = self.arrive(hub.core(), now)?;
-        let random = arrival.random;
-        *response.body_mut() = match hub.core().open(arrival, &asked, now)? {
-            Ok(opened) => opened.stream,
-            Err(_) => hub.core().later(random, now),
+        let random = self.arrival.random;
+        *response.body_mut() = match self.arrive(hub.core(), now)? {
+            Some(opened) => opened.stream,
+            None => hub.core().later(random, now),
         };
         Ok(response)
     }

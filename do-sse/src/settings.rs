@@ -70,10 +70,7 @@ pub enum OnDuplicate {
 }
 
 /// As good as never, and within what times and floating point numbers can express.
-const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
-
-/// With the jitter within what the timers of JavaScript take, which fire at once when it is more.
-const LONGEST_RETRY: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+pub(crate) const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 impl Default for Settings {
     fn default() -> Self {
@@ -133,16 +130,17 @@ impl Settings {
     }
 
     /// How old a connection may get: it ends at a random time between 80 and 100 % of this, so that those that came
-    /// together do not come back together. Its client comes back and resumes.
+    /// together do not come back together. Its client comes back and resumes. In a `Hub` it is noticed up to one heartbeat
+    /// late.
     pub fn max_age(mut self, age: Duration) -> Self {
         self.max_age = Some(age.min(LONGEST));
         self
     }
 
     /// After how long a client comes back when its stream ends: each is told a random time between this and half as much
-    /// again, when its stream begins. At most 14 days.
+    /// again, when its stream begins.
     pub fn retry(mut self, retry: Duration) -> Self {
-        self.retry = retry.min(LONGEST_RETRY);
+        self.retry = retry;
         self
     }
 
@@ -153,7 +151,8 @@ impl Settings {
     }
 
     /// After how long a silence a connection is sent a comment, which no listener of a page hears. Proxies close what is
-    /// silent for long, and a write is how it is found out that a client is gone. At least 100 ms; a hundred years are never.
+    /// silent for long, and a write is how it is found out that a client is gone. It comes up to a fifth of the time sooner,
+    /// together with those of others. At least 100 ms; a hundred years are never.
     pub fn heartbeat(mut self, every: Duration) -> Self {
         self.heartbeat = every.clamp(Duration::from_millis(100), LONGEST);
         self

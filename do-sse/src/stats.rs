@@ -42,8 +42,7 @@ pub struct Stats {
 
 /// Why a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Cause {
+pub(crate) enum Cause {
     /// The client left, or the connection broke.
     Gone,
     /// There was no room for an event.

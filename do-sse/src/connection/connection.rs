@@ -111,10 +111,10 @@ impl Connection {
         lock(&self.queue).stalls_at(stall)
     }
 
-    /// Ends behind what waits.
-    pub(crate) fn drain(&self) {
+    /// Ends behind what waits, and not before this output may leave.
+    pub(crate) fn drain(&self, ticket: u64) {
         let mut queue = lock(&self.queue);
-        queue.drain();
+        queue.drain(ticket);
         wake(queue);
     }
 
@@ -122,7 +122,6 @@ impl Connection {
     pub(crate) fn orphan(&self) {
         let mut queue = lock(&self.queue);
         queue.forget_held(self.shared.durable());
-        queue.drain();
         wake(queue);
     }
 
@@ -146,7 +145,10 @@ impl Connection {
         let mut queue = lock(&self.queue);
         queue.is_reader_gone = true;
         queue.end();
+        // It keeps what it would wake in memory.
+        let reader = queue.reader.take();
         drop(queue);
+        drop(reader);
         let mut departed = lock(&self.shared.departed);
         departed.serials.push(self.serial);
         let waker = departed.waker.take();

@@ -72,8 +72,8 @@ impl Pushed {
 enum End {
     #[default]
     No,
-    /// Behind what waits.
-    Draining,
+    /// Behind what waits, and when this output may leave.
+    Draining(u64),
     /// At once: what waited is gone.
     Now,
 }
@@ -239,15 +239,18 @@ impl Queue {
     }
 
     /// Ends behind what waits.
-    pub(super) fn drain(&mut self) {
+    pub(super) fn drain(&mut self, ticket: u64) {
         if self.end == End::No {
-            self.end = End::Draining;
+            self.end = End::Draining(ticket);
         }
     }
 
-    /// What may leave never will: its object is gone.
+    /// What may not leave yet never will, because its object is gone; it ends behind the rest.
     pub(super) fn forget_held(&mut self, durable: u64) {
         self.entries.retain(|entry| entry.ticket <= durable);
+        if self.end != End::Now {
+            self.end = End::Draining(0);
+        }
     }
 
     /// The next chunk: of what may leave, as much as is worth joining. `Some(None)` at the end.
@@ -265,7 +268,7 @@ impl Queue {
         if count == 0 {
             let is_over = match self.end {
                 End::No => false,
-                End::Draining => self.entries.is_empty(),
+                End::Draining(ticket) => self.entries.is_empty() && ticket <= durable,
                 End::Now => true,
             };
             return is_over.then_some(None);

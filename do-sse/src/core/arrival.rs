@@ -9,6 +9,7 @@ use super::{
 use crate::{
     Event, OnDuplicate,
     connection::{Connection, Entry, EventStream, Kind},
+    settings::LONGEST,
     stats::Cause,
 };
 use bytes::Bytes;
@@ -42,6 +43,8 @@ pub(crate) struct Arrival {
     pub(crate) backlog: Option<Backlog>,
     /// The state of things, for who cannot go on.
     pub(crate) snapshot: Option<Snapshot>,
+    /// The application has one, which was not asked for.
+    pub(crate) offers_snapshot: bool,
     /// For ids and jitter.
     pub(crate) random: u64,
 }
@@ -81,8 +84,13 @@ pub(crate) struct Opened {
 }
 
 /// Why somebody is not in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SentAway;
+#[derive(Debug)]
+pub(crate) enum Turned {
+    /// There is no place.
+    Away,
+    /// They need the snapshot after all: what they missed was forgotten while they came.
+    Back(Box<Arrival>),
+}
 
 /// The data of the event `ready`.
 #[derive(Serialize)]
@@ -127,12 +135,20 @@ impl Core {
         arrival: Arrival,
         asked: &Asked,
         now: Timestamp,
-    ) -> Result<Result<Opened, SentAway>, Error> {
+    ) -> Result<Result<Opened, Turned>, Error> {
         let mut inner = self.inner();
         let inner = &mut *inner;
         if !self.has_place_in(inner, arrival.id.as_deref()) {
             inner.stats.sent_away += 1;
-            return Ok(Err(SentAway));
+            return Ok(Err(Turned::Away));
+        }
+        if arrival.offers_snapshot
+            && inner.ring.as_mut().is_some_and(|ring| {
+                ring.expire(now);
+                !ring.can_resume(after(asked))
+            })
+        {
+            return Ok(Err(Turned::Back(Box::new(arrival))));
         }
         let serial = inner.registry.next();
         let id = arrival.id.clone().unwrap_or_else(|| drawn(inner, arrival.random));
@@ -147,7 +163,7 @@ impl Core {
         let stream = EventStream::new(Arc::clone(&connection));
         let joined = (!is_page).then(|| (serial, Arc::clone(&id)));
         if is_page {
-            connection.drain();
+            inner.drain(&connection, ticket);
             inner.stats.ended(Cause::Closed);
         } else {
             let info = Info { id: Arc::clone(&id), topics: arrival.topics.into(), since: now };
@@ -175,15 +191,14 @@ impl Core {
 
     /// After how long a client comes back.
     fn retry(&self, random: u64) -> Duration {
-        let retry = self.settings.retry;
-        retry + retry.mul_f64(fraction(random.rotate_left(32)) / 2.0)
+        jittered_retry(self.settings.retry, random)
     }
 
     /// A stream for who is to come back later: the time, and the end.
     pub(crate) fn later(&self, random: u64, now: Timestamp) -> EventStream {
         let connection = Connection::new(0, &self.shared, now);
         connection.begin(vec![Event::new().retry(self.retry(random)).to_bytes()], 0);
-        connection.drain();
+        connection.drain(0);
         EventStream::new(connection)
     }
 
@@ -321,7 +336,7 @@ fn replace(
             let entry = Entry { bytes, kind: Kind::Preface, key: None, ticket };
             place.connection.push(entry, false, now, &core.limits);
         }
-        place.connection.drain();
+        inner.drain(&place.connection, ticket);
         if let Some(held) = held {
             held.borrow_mut().push(place.connection);
         }
@@ -343,6 +358,12 @@ fn drawn(inner: &Inner, random: u64) -> Arc<str> {
 /// Between 0 and 1.
 fn fraction(random: u64) -> f64 {
     f64::from(u32::try_from(random >> 32).unwrap_or(0)) / f64::from(u32::MAX)
+}
+
+/// Between a time and half as much again.
+pub(crate) fn jittered_retry(retry: Duration, random: u64) -> Duration {
+    let retry = retry.min(LONGEST);
+    retry + retry.mul_f64(fraction(random.rotate_left(32)) / 2.0)
 }
 
 /// Between 80 and 100 % of an age.

@@ -4,13 +4,13 @@ use super::{
 };
 use crate::{
     Settings,
-    connection::{Limits, Shared},
+    connection::{Connection, Limits, Shared},
     stats::{Cause, Stats},
 };
-use do_core::Position;
+use do_core::{Position, Timestamp};
 use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
 };
 
 /// Everything of a feed but its object and its clock.
@@ -19,6 +19,8 @@ pub(crate) struct Core {
     pub(crate) settings: Settings,
     pub(super) limits: Limits,
     pub(super) shared: Arc<Shared>,
+    /// Whether what is sent may have to wait for a commit.
+    pub(super) is_gated: bool,
     inner: Mutex<Inner>,
 }
 
@@ -29,28 +31,27 @@ pub(super) struct Inner {
     pub(super) stats: Stats,
     /// The last output that was made; what may leave is behind it while some are held.
     pub(super) issued: u64,
-    removed: Vec<Removed>,
-}
-
-/// A connection that is not there any more.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Removed {
-    pub(crate) serial: u64,
-    pub(crate) id: Arc<str>,
-    pub(crate) cause: Cause,
+    /// Those that end behind what waits for them, until it was read. They are none of the feed's any more, but what they
+    /// keep has a bound in time too.
+    draining: Vec<Weak<Connection>>,
+    /// Those that were removed, for who tells others of it.
+    removed: Option<Vec<u64>>,
 }
 
 impl Core {
-    /// `epoch`: that of the history, drawn at random.
-    pub(crate) fn new(settings: Settings, epoch: u64) -> Self {
+    /// `epoch`: that of the history, drawn at random. What an object sends waits for its commits, and it wants to know who
+    /// went; what is sent by nobody in particular leaves at once.
+    pub(crate) fn new(settings: Settings, epoch: u64, is_of_object: bool) -> Self {
         let inner = Inner {
             registry: Registry::default(),
             ring: settings.history.clone().map(|history| Ring::new(history, epoch)),
             stats: Stats::default(),
             issued: 0,
-            removed: Vec::new(),
+            draining: Vec::new(),
+            removed: is_of_object.then(Vec::new),
         };
-        Self { limits: Limits::of(&settings), settings, shared: Arc::default(), inner: Mutex::new(inner) }
+        let limits = Limits::of(&settings);
+        Self { settings, limits, is_gated: is_of_object, shared: Arc::default(), inner: Mutex::new(inner) }
     }
 
     /// Locked, and without those who went meanwhile.
@@ -62,9 +63,14 @@ impl Core {
         inner
     }
 
-    /// Connections that were removed since the last time, each once.
-    pub(crate) fn take_removed(&self) -> Vec<Removed> {
-        std::mem::take(&mut self.inner().removed)
+    /// The numbers of connections that were removed since the last time, each once.
+    pub(crate) fn take_removed(&self) -> Vec<u64> {
+        self.inner().removed.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Whether there are any to take.
+    pub(crate) fn has_removed(&self) -> bool {
+        self.inner().removed.as_ref().is_some_and(|removed| !removed.is_empty())
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -107,15 +113,26 @@ impl Core {
     pub(crate) fn close(&self, id: &str) -> usize {
         let mut inner = self.inner();
         let serials = inner.registry.with_id(id);
-        serials.iter().for_each(|serial| inner.drain(*serial, Cause::Closed));
-        serials.len()
+        self.close_these(&mut inner, &serials)
     }
 
     /// Ends all connections behind what waits for them. How many.
     pub(crate) fn close_all(&self) -> usize {
         let mut inner = self.inner();
-        let serials: BTreeSet<_> = inner.registry.iter().map(|(serial, _)| serial).collect();
-        serials.iter().for_each(|serial| inner.drain(*serial, Cause::Closed));
+        let serials: Vec<_> = inner.registry.iter().map(|(serial, _)| serial).collect();
+        self.close_these(&mut inner, &serials)
+    }
+
+    fn close_these(&self, inner: &mut Inner, serials: &[u64]) -> usize {
+        let (ticket, held) = self.ticket(&mut inner.issued);
+        for serial in serials {
+            if let Some(entry) = inner.remove(*serial, Cause::Closed) {
+                inner.drain(&entry.connection, ticket);
+                if let Some(held) = &held {
+                    held.borrow_mut().push(entry.connection);
+                }
+            }
+        }
         serials.len()
     }
 
@@ -135,15 +152,33 @@ impl Inner {
     pub(super) fn remove(&mut self, serial: u64, cause: Cause) -> Option<super::registry::Entry> {
         let entry = self.registry.remove(serial)?;
         self.stats.ended(cause);
-        self.removed.push(Removed { serial, id: Arc::clone(&entry.info.id), cause });
+        if let Some(removed) = &mut self.removed {
+            removed.push(serial);
+        }
         Some(entry)
     }
 
-    /// Takes one out that ends behind what waits for it.
-    pub(super) fn drain(&mut self, serial: u64, cause: Cause) {
-        if let Some(entry) = self.remove(serial, cause) {
-            entry.connection.drain();
+    /// Lets one that was taken out end behind what waits for it.
+    pub(super) fn drain(&mut self, connection: &Arc<Connection>, ticket: u64) {
+        connection.drain(ticket);
+        if self.draining.len() == self.draining.capacity() {
+            self.draining.retain(|connection| connection.strong_count() > 0);
         }
+        self.draining.push(Arc::downgrade(connection));
+    }
+
+    /// Ends those of which nothing is read. When the next one is to be looked at.
+    pub(super) fn look_at_draining(&mut self, now: Timestamp, stall: Duration) -> Option<Timestamp> {
+        let mut next: Option<Timestamp> = None;
+        self.draining.retain(|connection| {
+            let Some(connection) = connection.upgrade() else { return false };
+            if connection.end_if_stalled(now, stall).is_some() {
+                return false;
+            }
+            next = next.into_iter().chain(connection.stalls_at(stall)).min();
+            true
+        });
+        next
     }
 }
 
@@ -152,6 +187,7 @@ impl Drop for Core {
     fn drop(&mut self) {
         let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
         inner.registry.iter().for_each(|(_, entry)| entry.connection.orphan());
+        inner.draining.iter().filter_map(Weak::upgrade).for_each(|connection| connection.orphan());
         self.shared.nudge();
     }
 }

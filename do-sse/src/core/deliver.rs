@@ -79,6 +79,7 @@ impl Core {
         let listening =
             (!event.topics.is_empty()).then(|| inner.registry.listening(&event.topics).into_iter().collect());
         if let Some(ring) = &mut inner.ring {
+            ring.expire(now);
             ring.append(event);
         }
         self.deliver_in(inner, &outgoing, listening, now)
@@ -150,6 +151,9 @@ impl Core {
 
     /// The number of an output that is made now, and where to put those to be woken when it may leave, if not at once.
     pub(super) fn ticket(&self, issued: &mut u64) -> (u64, Option<Held>) {
+        if !self.is_gated {
+            return (0, None);
+        }
         let next = *issued + 1;
         let held = Held::default();
         let (shared, woken) = (Arc::clone(&self.shared), Rc::clone(&held));

@@ -147,6 +147,10 @@ impl Ring {
                 let from = shown.unwrap_or(first - 1);
                 (from, Some(Gap { lost: Some(from.saturating_sub(at.seq())) }))
             }
+            // The snapshot took so long that events behind it are gone.
+            (Point::Newcomer, None) if shown.zip(snapshot).is_some_and(|(shown, p)| shown > p.seq()) => {
+                (first - 1, Some(Gap { lost: snapshot.map(|p| first - 1 - p.seq()) }))
+            }
             (Point::Newcomer, None) => (shown.unwrap_or(latest), None),
             (_, None) => (shown.unwrap_or(latest), Some(Gap { lost: None })),
         };

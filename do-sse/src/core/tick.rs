@@ -19,11 +19,10 @@ impl Core {
         let soon = now + slack(self.settings.heartbeat);
         let mut ended = Vec::new();
         for (serial, entry) in inner.registry.iter_mut() {
-            if entry.ends.is_some_and(|ends| ends <= now) {
-                entry.connection.drain();
-                ended.push((serial, Cause::Aged));
-            } else if let Some(cause) = entry.connection.end_if_stalled(now, self.settings.stall) {
+            if let Some(cause) = entry.connection.end_if_stalled(now, self.settings.stall) {
                 ended.push((serial, cause));
+            } else if entry.ends.is_some_and(|ends| ends <= now) {
+                ended.push((serial, Cause::Aged));
             } else if entry.quiet_since + self.settings.heartbeat <= soon {
                 let beat = Entry { bytes: Bytes::from_static(BEAT), kind: Kind::Beat, key: None, ticket: 0 };
                 let pushed = entry.connection.push(beat, true, now, &self.limits);
@@ -32,9 +31,12 @@ impl Core {
             }
         }
         for (serial, cause) in ended {
-            inner.remove(serial, cause);
+            if let Some(entry) = inner.remove(serial, cause) {
+                inner.drain(&entry.connection, 0); // nothing, for one that stood still
+            }
         }
-        due(inner, &self.settings)
+        let draining = inner.look_at_draining(now, self.settings.stall);
+        due(inner, &self.settings).into_iter().chain(draining).min()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The registry that a feed shares with rooms and other feeds of its object.
 
 use super::{Feed, Inner};
-use crate::{OnDuplicate, core::Removed, send::Sender};
+use crate::{OnDuplicate, send::Sender};
 use do_core::{Admission, Connections, ObjectState, Refusal, Request, StreamTicket};
 use std::{cell::RefCell, collections::BTreeMap};
 
@@ -78,8 +78,8 @@ impl<S: ObjectState> Inner<S> {
         }
     }
 
-    pub(super) fn tell_removed(&self, removed: &[Removed]) {
-        removed.iter().for_each(|one| self.tell_left(one.serial));
+    pub(super) fn tell_removed(&self, removed: &[u64]) {
+        removed.iter().for_each(|serial| self.tell_left(*serial));
     }
 
     /// Once: whoever takes the ticket out is the one who gives it back.

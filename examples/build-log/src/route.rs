@@ -17,7 +17,12 @@ pub async fn route<E: Env>(request: Request, env: E) -> Result<Response> {
         _ if let Err(refusal) = Origins::same_host().check(&request) => Ok(refusal.reply()),
         path => match path.strip_prefix("/builds/").and_then(|rest| rest.split_once('/')) {
             Some(("", _)) | None => Ok(reply::status(StatusCode::NOT_FOUND)),
-            Some((build, _)) => Ok(env.namespace("BUILDS")?.named(build)?.fetch(request).await?),
+            Some((build, what)) => {
+                let is_stream = what == "log";
+                let answer = env.namespace("BUILDS")?.named(build)?.fetch(request).await;
+                // An `EventSource` never comes back after a 503.
+                answer.or_else(|error| if is_stream { Ok(do_sse::error(&error)) } else { Err(error.into()) })
+            }
         },
     }
 }

@@ -175,9 +175,9 @@ async fn ask_room<E: Env>(env: &E, request: Request) -> Response {
 }
 
 async fn ask_for_stream<E: Env>(env: &E, request: Request) -> Response {
-    answer_of(env, request).await.unwrap_or_else(|error| match error.kind() {
-        ErrorKind::Overloaded | ErrorKind::Shutdown | ErrorKind::Deadline => do_sse::later(AGAIN),
-        _ => failed(&error),
+    answer_of(env, request).await.unwrap_or_else(|error| {
+        let answer = do_sse::error(&error);
+        if answer.status() == StatusCode::OK { answer } else { failed(&error) }
     })
 }
 
