@@ -16,6 +16,8 @@ pub enum AlarmCommand {
     Slot,
     /// Sets the object's alarm, in so many ms.
     Set(u64),
+    /// Deletes the object's alarm.
+    Delete,
     /// Another job of the schedule, in so many ms.
     Job(String, u64),
     /// Another slot of the schedule, in so many ms.
@@ -36,6 +38,10 @@ impl<S: ObjectState> FeedProbe<S> {
             AlarmCommand::Slot => json!(self.schedule.slot(Settings::SLOT).get().await?),
             AlarmCommand::Set(ms) => {
                 self.state.alarms().set(after(ms)).await?;
+                Value::Null
+            }
+            AlarmCommand::Delete => {
+                self.state.alarms().delete().await?;
                 Value::Null
             }
             AlarmCommand::Job(name, ms) => {

@@ -49,6 +49,10 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
             Box::pin(never(lab))
         }),
         Case::new("s7 an alarm that is gone is set again by who comes", |lab| Box::pin(set_again(lab))),
+        Case::new("s7 an alarm that was deleted is set again with what is sent a minute later", |lab| {
+            Box::pin(lost(lab))
+        })
+        .long(),
         Case::new("s8 the raw alarm of an object that began anew finds nobody, and ends", |lab| {
             Box::pin(rebuilt(lab, false))
         })
@@ -249,6 +253,21 @@ async fn set_again<D: Driver>(lab: &Lab<D>) -> Outcome {
     let mut third = Ask::of("a").ready(lab).await?;
     beats(lab, before + 1).await?;
     third.beat().await
+}
+
+async fn lost<D: Driver>(lab: &Lab<D>) -> Outcome {
+    lab.configure("a", json!({"heartbeat_ms": 5_000})).await?;
+    let mut stream = Ask::of("a").ready(lab).await?;
+    lab.alarm("a", json!("delete")).await?;
+    lab.advance(ms(70_000)).await?;
+    same("heartbeats", count(lab).await?, 0)?;
+    same("a broadcast", lab.broadcast("a", "one").await?, ONE)?;
+    stream.hears("what is sent", ["one"]).await?;
+    for n in 1..=2 {
+        beats(lab, n).await?;
+        stream.beat().await?;
+    }
+    Ok(())
 }
 
 async fn rebuilt<D: Driver>(lab: &Lab<D>, slot: bool) -> Outcome {
