@@ -1,4 +1,4 @@
-use crate::{AlarmCommand, FeedCommand, FeedProbe, SendCommand, Settings};
+use crate::{AlarmCommand, FeedCommand, FeedProbe, SendCommand, Settings, StoredCommand};
 use do_core::{Failure, ObjectState, SqlStorage, testing::Local};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -29,6 +29,8 @@ pub enum Command {
     Send(SendCommand),
     /// The object's alarm and its jobs.
     Alarm(AlarmCommand),
+    /// The database, and what the feed keeps there.
+    Stored(StoredCommand),
 }
 
 impl<S: ObjectState> FeedProbe<S> {
@@ -52,6 +54,7 @@ impl<S: ObjectState> FeedProbe<S> {
                 Command::Feed(command) => self.feed_command(command).await?,
                 Command::Send(command) => self.send_command(command)?,
                 Command::Alarm(command) => self.alarm_command(command).await?,
+                Command::Stored(command) => self.stored_command(command)?,
             })
         })
     }

@@ -16,17 +16,21 @@ mod feed;
 mod log;
 mod probe;
 mod query;
+mod registry;
 mod route;
 mod send;
 mod settings;
+mod stored;
 
 pub use alarm::AlarmCommand;
 pub use command::Command;
 pub use feed::FeedCommand;
 pub use probe::FeedProbe;
+pub use registry::RegistrySettings;
 pub use route::route;
 pub use send::{Outgoing, Send, SendCommand};
 pub use settings::{Duplicate, Full, HistorySettings, Settings};
+pub use stored::StoredCommand;
 
 use probe::FeedProbe as Class;
 

@@ -8,6 +8,11 @@ use std::fmt;
 pub(crate) struct Log<S: ObjectState>(S);
 
 impl<S: ObjectState> Log<S> {
+    /// That of an object whose tables are there.
+    pub(crate) fn of(state: &S) -> Self {
+        Self(state.clone())
+    }
+
     /// Its tables, and that an instance was constructed.
     pub(crate) fn open(state: &S) -> Result<Self, Error> {
         // The last two are for commits that fail: a foreign key that is checked at the end of the turn.

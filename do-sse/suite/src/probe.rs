@@ -34,7 +34,14 @@ impl<S: ObjectState> Made<S> {
             true => Alarm::from(schedule.slot(Settings::SLOT)),
             false => Alarm::raw(state),
         };
-        Ok(Self { feed: Feed::new(state, settings.made()?, alarm), settings })
+        let mut feed = match settings.stored {
+            true => Feed::stored(state, settings.made()?, alarm),
+            false => Feed::new(state, settings.made()?, alarm),
+        };
+        if let Some(registry) = &settings.registry {
+            feed = feed.connections(&registry.made(state));
+        }
+        Ok(Self { settings, feed })
     }
 }
 
@@ -43,6 +50,13 @@ impl<S: ObjectState> FeedProbe<S> {
         settings.keep(&self.state)?;
         *self.made.borrow_mut() = Made::new(&self.state, &self.schedule, settings.clone())?;
         Ok(Value::Null)
+    }
+
+    /// After everything was deleted: the probe's own tables. Its feed is the one that it was.
+    pub(crate) fn remake(&self) -> Result<()> {
+        Log::open(&self.state)?;
+        Settings::kept(&self.state)?;
+        self.settings().keep(&self.state)
     }
 
     pub(crate) fn feed(&self) -> Feed<S> {

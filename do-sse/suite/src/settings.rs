@@ -1,3 +1,4 @@
+use crate::RegistrySettings;
 use do_core::{Error, Failure, ObjectState, Origins, SqlExt, SqlStorage};
 use do_sse::{History, OnDuplicate, OnFull};
 use serde::{Deserialize, Serialize};
@@ -32,8 +33,12 @@ pub struct Settings {
     pub heartbeat_ms: Option<u64>,
     /// What is kept.
     pub history: Option<HistorySettings>,
+    /// What is kept is kept in the database.
+    pub stored: bool,
     /// Pages of these origins may read.
     pub origins: Option<Vec<String>>,
+    /// Who is let in is for a registry to say.
+    pub registry: Option<RegistrySettings>,
     /// Newcomers get this as the snapshot.
     pub snapshot: Option<Value>,
     /// The application has a history of its own: numbers from 1 to this, of which the id is `n17`. Older than 10 is gone.

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { after, before, test } from "node:test";
 import { curl, eventually } from "./curl.js";
@@ -82,19 +82,22 @@ for (const server of Object.keys(servers)) {
 }
 
 let proxy;
+const folder = mkdtempSync(`${scratch}/nginx-`);
 
 before(async () => {
-  const folder = mkdtempSync(`${scratch}/nginx-`);
   writeFileSync(`${folder}/conf`, config(folder));
   proxy = spawn(nginx, ["-p", folder, "-e", `${folder}/errors`, "-c", `${folder}/conf`], { stdio: "inherit" });
   proxy.on("exit", (code) => (proxy.code = code));
   await eventually(
     () => accepts(fronts.at(-1).port),
-    () => `nginx accepts; it ended with ${proxy.code}`,
+    () => `nginx accepts; it ended with ${proxy.code}: ${readFileSync(`${folder}/errors`, "utf8")}`,
   );
 });
 
-after(() => proxy?.kill("SIGTERM"));
+after(() => {
+  proxy?.kill("SIGTERM");
+  rmSync(folder, { recursive: true });
+});
 
 test("clients from npm", { concurrency: true }, async (t) => {
   // One way after the other: together they would keep a small machine from being in time for anything.

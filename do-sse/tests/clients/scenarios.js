@@ -4,6 +4,12 @@
  * A scenario is given a world (`EventSource`, the address of the feeds, what this client is known to do differently), asks
  * the server to make a feed of its own, and reads what its listeners are called with. Nothing here waits for a time to
  * pass: only for something to be so.
+ *
+ * They ask of a feed what the web-platform-tests for EventSource ask of a browser by servers that write what they are told.
+ * `message`: "what is published"; `last-event-id`: "ids need not be ASCII"; `last-event-id2`: "ids persist, change and end";
+ * `status-reconnect`: "who is cut off", "retry is honoured"; `reconnect-fail`: "204 ends it"; `status-error`: "an error ends
+ * it"; `accept` and `cache-control`: "the first event says"; `cors`, `cors-cookie` and `cors-unsafe-last-event-id`: those of
+ * pages of another origin.
  */
 
 /** After this long a condition does not come true any more. */
@@ -168,6 +174,7 @@ export const scenarios = {
     same([listener.opened, listener.source.readyState, listener.errors], [1, 1, []], "open");
     const { seen } = await feed.do();
     assert(seen[0].accept.includes("text/event-stream"), `accept: ${seen[0].accept}`);
+    assert(/^no-(store|cache)$/.test(seen[0].cache_control), `cache-control: ${seen[0].cache_control}`);
     same(seen[0].last_event_id, null, "nothing to resume from");
   },
 
@@ -391,10 +398,14 @@ export const scenarios = {
 /** What only a page has: another origin, whose feeds are at `feed`. */
 export const foreign = {
   async "a page that is not allowed hears nothing"(feed) {
-    await feed.make({});
-    const listener = feed.open([], "", { withCredentials: true });
-    await listener.until("it fails", () => listener.errors.length > 0);
-    same([listener.heard, listener.opened, listener.errors], [[], 0, [CLOSED]], "nothing, and it does not come back");
+    // Where nothing is said of other origins it is let in, and cannot read it.
+    for (const [settings, opened] of [[{}, 1], [{ origin: "http://other.example" }, 0]]) {
+      await feed.make(settings);
+      const listener = feed.open([], "", { withCredentials: true });
+      await listener.until("it fails", () => listener.errors.length > 0);
+      same([listener.heard, listener.opened, listener.errors], [[], 0, [CLOSED]], "nothing, and it does not come back");
+      same((await feed.do()).opened, opened, "whether it was let in");
+    }
   },
 
   async "a page that is allowed comes with its cookies and back"(feed, { origin }) {

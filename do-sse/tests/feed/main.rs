@@ -2,7 +2,9 @@
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod alarm;
 mod connections;
+mod origins;
 
 use do_core::{kit::Kit, prelude::*};
 use do_sse::{Event, Feed, History, Settings};

@@ -87,7 +87,8 @@ async fn the_socket_of_who_stands_still_ends_by_the_systems_deadline() {
         hub.broadcast(event.clone()).send();
         tokio::task::yield_now().await;
     }
-    until("the server's socket is gone, without that a byte was read", || !is_open(address.port(), client)).await;
+    until("the server's socket is gone, without that a byte was read", || !is_open(address.port(), client))
+        .await;
 }
 
 #[cfg(target_os = "linux")]
@@ -96,7 +97,8 @@ fn is_open(local: u16, remote: u16) -> bool {
     let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap();
     sockets.lines().any(|socket| {
         let fields: Vec<&str> = socket.split_whitespace().collect();
-        let port = |at: usize| fields.get(at).and_then(|address| address.split_once(':')).map(|(_, port)| port);
+        let port =
+            |at: usize| fields.get(at).and_then(|address| address.split_once(':')).map(|(_, port)| port);
         port(1) == Some(&format!("{local:04X}"))
             && port(2) == Some(&format!("{remote:04X}"))
             && fields.get(3) == Some(&"01")

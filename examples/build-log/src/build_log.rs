@@ -14,7 +14,7 @@ impl<S: ObjectState> DurableObject<S> for BuildLog<S> {
         let history = History::new().max_events(10_000).max_bytes(4 << 20).replay(10_000);
         // Room for whole reports: a reader that is further behind has to come back for the rest.
         let settings = Settings::new().max_events(10_000).max_bytes(1 << 20).history(history);
-        Ok(Self { feed: Feed::new(&state, settings, Alarm::raw(&state)), state })
+        Ok(Self { feed: Feed::stored(&state, settings, Alarm::raw(&state)), state })
     }
 
     async fn fetch(&self, request: Request) -> Result<Response> {

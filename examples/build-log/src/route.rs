@@ -15,12 +15,10 @@ pub async fn route<E: Env>(request: Request, env: E) -> Result<Response> {
         "/" => Ok(file("text/html; charset=utf-8", include_str!("page.html"))),
         "/page.js" => Ok(file("text/javascript; charset=utf-8", include_str!("page.js"))),
         _ if let Err(refusal) = Origins::same_host().check(&request) => Ok(refusal.reply()),
-        path if let Some((build, _)) =
-            path.strip_prefix("/builds/").and_then(|rest| rest.split_once('/')) =>
-        {
-            Ok(env.namespace("BUILDS")?.named(build)?.fetch(request).await?)
-        }
-        _ => Ok(reply::status(StatusCode::NOT_FOUND)),
+        path => match path.strip_prefix("/builds/").and_then(|rest| rest.split_once('/')) {
+            Some(("", _)) | None => Ok(reply::status(StatusCode::NOT_FOUND)),
+            Some((build, _)) => Ok(env.namespace("BUILDS")?.named(build)?.fetch(request).await?),
+        },
     }
 }
 

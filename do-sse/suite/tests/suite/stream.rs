@@ -45,8 +45,12 @@ impl<'a> Ask<'a> {
         self
     }
 
-    pub(crate) fn head(mut self) -> Self {
-        self.method = Method::HEAD;
+    pub(crate) fn head(self) -> Self {
+        self.method(Method::HEAD)
+    }
+
+    pub(crate) fn method(mut self, method: Method) -> Self {
+        self.method = method;
         self
     }
 

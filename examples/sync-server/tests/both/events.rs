@@ -153,7 +153,7 @@ async fn full_reports_reach_who_reads_along_in_one_piece() {
 }
 
 #[tokio::test]
-async fn a_room_that_someone_reads_along_stays_and_tells_those_who_came_by_socket() {
+async fn who_comes_and_goes_by_socket_is_told_to_who_reads_along() {
     let place = Place::new();
     let server = place.start().await;
     let (mut reader, _) = Reader::open(&server).await;
@@ -166,7 +166,27 @@ async fn a_room_that_someone_reads_along_stays_and_tells_those_who_came_by_socke
 }
 
 #[tokio::test]
-async fn head_and_other_methods_of_events() {
+async fn who_stops_reading_along_counts_no_longer() {
+    let place = Place::new();
+    let server = place.start().await;
+    let (mut plain, _) = Editor::join(&server).await;
+    let (reader, _) = Reader::open(&server).await;
+    assert_eq!(plain.next().await, editors(2));
+    drop(reader);
+    // By what is written to it is known that a client is gone.
+    let told = loop {
+        let seq = server.notify_created("x").await;
+        let message = plain.next().await;
+        if message["type"] == "editors" {
+            break message;
+        }
+        assert_eq!(message["seq"], seq);
+    };
+    assert_eq!(told, editors(1));
+}
+
+#[tokio::test]
+async fn head_and_foreign_pages_are_no_readers() {
     let place = Place::new();
     let server = place.start().await;
     let (_, head) = Reader::ask(&server, "HEAD", "").await;

@@ -238,7 +238,9 @@ fn who_reads_along_is_counted_until_the_stream_is_gone_and_gets_heartbeats() {
         }
         for _ in 0..3 {
             kit.advance(Duration::from_secs(15)).await;
-            assert_eq!(reader.chunk().await, b":\n\n");
+            for reader in [&mut reader, &mut other] {
+                assert_eq!(reader.chunk().await, b":\n\n");
+            }
         }
         drop(other);
         assert_eq!((told().await, told().await), (editors(3).1, editors(2).1));

@@ -5,12 +5,13 @@ use crate::{
     stream::{Ask, ms},
 };
 use do_core::testing::{Case, Driver, Fault, HostKind, Lab, Leave, Outcome, holds, same};
-use do_sse::Item;
 use serde_json::{Value, json};
 
 pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
     vec![
-        Case::new("s5 a heartbeat is a comment, and listeners hear nothing of it", |lab| Box::pin(comment(lab))),
+        Case::new("s5 a heartbeat is a comment, and listeners hear nothing of it", |lab| {
+            Box::pin(comment(lab))
+        }),
         Case::new("s5 w8 heartbeats come every 15 s without a word", |lab| {
             Box::pin(every(lab, json!({}), 15_000))
         })
@@ -28,7 +29,7 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         })
         .long(),
         Case::new("s5 where something was sent the heartbeat is left out", |lab| {
-            Box::pin(left_out(lab, json!({"heartbeat_ms": 1_500}), 1_500))
+            Box::pin(left_out(lab, json!({"heartbeat_ms": 5_000}), 5_000))
         }),
         Case::new("s5 flaw13 one alarm for all connections, and none when nobody is there", |lab| {
             Box::pin(one_alarm(lab))
@@ -39,11 +40,14 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         Case::new("s5 s7 the slot ends when the last one left, and begins again with the next", |lab| {
             Box::pin(begins_again(lab, true))
         }),
-        Case::new("s6 a heartbeat whose alarm cannot be set fails, is retried, and heartbeats go on", |lab| {
-            Box::pin(fails(lab))
-        }),
+        Case::new(
+            "s6 a heartbeat whose alarm cannot be set fails, is retried, and heartbeats go on",
+            |lab| Box::pin(fails(lab)),
+        ),
         Case::new("s6 who comes while the slot cannot be set is sent away", |lab| Box::pin(away_slot(lab))),
-        Case::new("s6 a heartbeat later than any alarm can be is none", |lab| Box::pin(never(lab))),
+        Case::new("s6 a heartbeat later than any alarm can be is as good as none", |lab| {
+            Box::pin(never(lab))
+        }),
         Case::new("s7 an alarm that is gone is set again by who comes", |lab| Box::pin(set_again(lab))),
         Case::new("s8 the raw alarm of an object that began anew finds nobody, and ends", |lab| {
             Box::pin(rebuilt(lab, false))
@@ -53,13 +57,17 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
             Box::pin(rebuilt(lab, true))
         })
         .crashes(),
-        Case::new("s8 three jobs share the alarm, and each comes at its own time", |lab| Box::pin(shared(lab))),
+        Case::new("s8 three jobs share the alarm, and each comes at its own time", |lab| {
+            Box::pin(shared(lab))
+        }),
         Case::new("flaw6 streams end at an age of their own, and their clients come back", |lab| {
             Box::pin(ages(lab))
         }),
         Case::new("flaw13 the rows of opening and of heartbeats", |lab| Box::pin(rows(lab)))
             .differs(&[HostKind::Workerd], "rows-counted"),
-        Case::new("flaw13 a feed that is not used writes nothing and has no alarm", |lab| Box::pin(unused(lab))),
+        Case::new("flaw13 a feed that is not used writes nothing and has no alarm", |lab| {
+            Box::pin(unused(lab))
+        }),
     ]
 }
 
@@ -87,15 +95,17 @@ async fn comment<D: Driver>(lab: &Lab<D>) -> Outcome {
 async fn every<D: Driver>(lab: &Lab<D>, settings: Value, every: u64) -> Outcome {
     lab.configure("a", settings).await?;
     let mut stream = Ask::of("a").ready(lab).await?;
-    let began = lab.tell("a", json!("now")).await?.as_u64().unwrap_or_default();
+    let now = async || Ok::<_, Fault>(lab.tell("a", json!("now")).await?.as_u64().unwrap_or_default());
+    let began = now().await?;
     for n in 1..=3 {
-        lab.advance(ms(every - 1_000)).await?;
+        let due = began + n * every;
+        lab.advance(ms((due - 1_000).saturating_sub(now().await?))).await?;
         same("heartbeats before the time", count(lab).await?, n - 1)?;
-        lab.advance(ms(1_000)).await?;
+        lab.advance(ms(due.saturating_sub(now().await?))).await?;
         beats(lab, n).await?;
         stream.beat().await?;
-        let now = lab.tell("a", json!("now")).await?.as_u64().unwrap_or_default();
-        within("the time of the heartbeat", now - began, n * every, n * (every + 500))?;
+        // On a machine that is busy each may be somewhat late.
+        within("the time of the heartbeat", now().await? - began, n * every, n * (every + 1_500))?;
     }
     same("alarms", lab.noted("a", "alarm").await?.len(), 3)
 }
@@ -118,8 +128,7 @@ async fn left_out<D: Driver>(lab: &Lab<D>, settings: Value, every: u64) -> Outco
     ann.beat().await?;
     same("both are there", lab.broadcast("a", "last").await?, [2, 2, 0, 0, 0])?;
     ann.hears("ann", ["last"]).await?;
-    let item = bob.item().await?;
-    holds(format!("bob got {item:?}"), matches!(item, Some(Item::Event(event)) if event.data == "last"))
+    bob.hears("bob", ["last"]).await
 }
 
 async fn one_alarm<D: Driver>(lab: &Lab<D>) -> Outcome {
@@ -152,11 +161,13 @@ async fn ends<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn begins_again<D: Driver>(lab: &Lab<D>, slot: bool) -> Outcome {
-    lab.configure("a", json!({"heartbeat_ms": 500, "slot": slot})).await?;
+    lab.configure("a", json!({"heartbeat_ms": 1_000, "slot": slot})).await?;
     for round in 0..3 {
         let before = count(lab).await?;
         let mut stream = Ask::of("a").ready(lab).await?;
-        holds("no alarm", lab.alarm("a", json!("get")).await? != Value::Null)?;
+        // It is empty while it runs.
+        let look = async || lab.alarm("a", json!("get")).await;
+        lab.eventually("the alarm", SOON, look, |alarm| !alarm.is_null()).await?;
         beats(lab, before + 1).await?;
         stream.beat().await?;
         stream.leave(Leave::Reset);
@@ -214,7 +225,7 @@ async fn away_slot<D: Driver>(lab: &Lab<D>) -> Outcome {
 async fn never<D: Driver>(lab: &Lab<D>) -> Outcome {
     lab.configure("a", json!({"heartbeat_ms": 10_000_000_000_000_u64})).await?;
     let mut stream = Ask::of("a").ready(lab).await?;
-    same("the alarm", lab.alarm("a", json!("get")).await?, Value::Null)?;
+    same("who is sent away", lab.stats("a", ["sent_away"]).await?, [0])?;
     same("a broadcast", lab.broadcast("a", "hi").await?, ONE)?;
     stream.hears("whoever is let in", ["hi"]).await
 }
@@ -308,14 +319,14 @@ async fn ages<D: Driver>(lab: &Lab<D>) -> Outcome {
         let mut again = Ask::of("a").after(&id).ready(lab).await?;
         again.hears("what was missed", ["missed"]).await?;
     }
-    same("statistics", lab.stats("a", ["aged", "full", "stalled", "resumed", "gaps"]).await?, [6, 0, 0, 6, 0])
+    same("statistics", lab.stats("a", ["full", "stalled", "resumed", "gaps"]).await?, [0, 0, 6, 0])
 }
 
 /// What is written for one feed with one connection, by the schedule: the feed itself writes nothing.
 async fn rows<D: Driver>(lab: &Lab<D>) -> Outcome {
     const WRITTEN: usize = 4;
     const SET: usize = 2;
-    lab.configure("a", json!({"heartbeat_ms": 500, "slot": true, "quiet": true})).await?;
+    lab.configure("a", json!({"heartbeat_ms": 2_500, "slot": true, "quiet": true})).await?;
     // Its tables are there, which are made once.
     lab.alarm("a", json!({"job": ["other", 3_600_000]})).await?;
     let stats = async || -> Result<Vec<u64>, Fault> {
@@ -329,7 +340,7 @@ async fn rows<D: Driver>(lab: &Lab<D>) -> Outcome {
     let mut other = Ask::of("a").ready(lab).await?;
     let second = stats().await?;
     same("rows of the second", [second[WRITTEN] - opened[WRITTEN], second[SET] - opened[SET]], [0, 0])?;
-    for n in [2, 4, 6] {
+    for n in [2, 4] {
         beats(lab, n).await?;
         stream.beat().await?;
         other.beat().await?;
@@ -338,8 +349,9 @@ async fn rows<D: Driver>(lab: &Lab<D>) -> Outcome {
     let wakes = after[0] - second[0];
     let written = after[WRITTEN] - second[WRITTEN];
     let set = after[SET] - second[SET];
-    holds(format!("{wakes} wakes for two connections"), (2..=4).contains(&wakes))?;
-    holds(format!("{written} rows and {set} alarms in {wakes} wakes"), written <= 4 * wakes && set == wakes)
+    holds(format!("{wakes} wakes for two connections"), (2..=3).contains(&wakes))?;
+    // The row of the slot is claimed, set to the next time, and that is in an index too.
+    same("rows and alarms of all wakes", [written, set], [3 * wakes, wakes])
 }
 
 async fn unused<D: Driver>(lab: &Lab<D>) -> Outcome {

@@ -25,19 +25,22 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         Case::new("b17 a client that leaves before it read anything is removed once", |lab| {
             Box::pin(unread(lab))
         }),
-        Case::new("s3 flaw15 a connection that failed is removed once, by broadcasts and heartbeats at a time", |lab| {
-            Box::pin(at_a_time(lab))
-        }),
+        Case::new(
+            "s3 flaw15 a connection that failed is removed once, by broadcasts and heartbeats at a time",
+            |lab| Box::pin(at_a_time(lab)),
+        ),
         Case::new("s3 what is sent behind the first failure is a no-op", |lab| Box::pin(behind(lab))),
-        Case::new("s4 a connection under the same id is untouched by the late failure of the one before", |lab| {
-            Box::pin(late(lab))
+        Case::new(
+            "s4 a connection under the same id is untouched by the late failure of the one before",
+            |lab| Box::pin(late(lab)),
+        ),
+        Case::new("s4 of several under an id only the one that failed is removed", |lab| {
+            Box::pin(one_of(lab))
         }),
-        Case::new("s4 of several under an id only the one that failed is removed", |lab| Box::pin(one_of(lab))),
     ]
 }
 
-const ENDS: [&str; 8] =
-    ["opened", "connections", "gone", "full", "stalled", "aged", "replaced", "closed"];
+const ENDS: [&str; 8] = ["opened", "connections", "gone", "full", "stalled", "aged", "replaced", "closed"];
 
 /// What the statistics have when all of those that were opened left, each once.
 async fn all_gone<D: Driver>(lab: &Lab<D>, opened: u64) -> Outcome {

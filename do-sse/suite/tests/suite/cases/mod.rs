@@ -5,9 +5,11 @@ mod beats;
 mod leaving;
 mod opening;
 mod order;
+mod registry;
 mod resume;
 mod sending;
 mod slow;
+mod stored;
 
 use do_core::testing::{Case, Difference, Driver};
 
@@ -19,8 +21,10 @@ pub(crate) fn all<D: Driver>() -> Vec<Case<D>> {
         order::cases(),
         leaving::cases(),
         slow::cases(),
+        registry::cases(),
         beats::cases(),
         resume::cases(),
+        stored::cases(),
     ];
     features.into_iter().flatten().collect()
 }
@@ -34,11 +38,11 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         )
         .on_tokio("As workerd.")
         .in_kit("There is no connection: who drops the response is gone at once."),
-    Difference::new("many-clients", "a thousand clients at a time", &["resume"])
+    Difference::new("many-clients", "a thousand clients at a time", &["resume", "stored"])
         .in_workerd("A hundred are enough to be held to the same: a thousand take minutes.")
         .on_tokio("A thousand.")
         .in_kit("A thousand."),
-    Difference::new("rows-counted", "how rows are counted", &["flaw13"])
+    Difference::new("rows-counted", "how rows are counted", &["flaw13", "stored"])
         .in_workerd("Each statement tells how many rows it read and wrote, as they are billed.")
         .on_tokio("Rows are not counted: what would be billed is nobody's.")
         .in_kit("As tokio."),

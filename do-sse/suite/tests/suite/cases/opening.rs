@@ -23,6 +23,9 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
             Box::pin(answers(lab))
         }),
         Case::new("flaw12 pages of allowed origins may read, with cookies", |lab| Box::pin(origins(lab))),
+        Case::new("flaw12 w10 a browser that asks first is answered, and opens nothing", |lab| {
+            Box::pin(preflight(lab))
+        }),
         Case::new("flaw7 the second of an id replaces the first, which is told to stay away", |lab| {
             Box::pin(replaces(lab))
         }),
@@ -108,11 +111,7 @@ async fn retry<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 /// Sent away, with the time to come back after, if it is known.
-async fn is_sent_away<D: Driver>(
-    stream: &mut Stream<D::Exchange>,
-    least: u64,
-    most: u64,
-) -> Outcome {
+async fn is_sent_away<D: Driver>(stream: &mut Stream<D::Exchange>, least: u64, most: u64) -> Outcome {
     same("the status", stream.head.status().as_u16(), 200)?;
     same("the type", stream.header("content-type"), ["text/event-stream"])?;
     stream.ends().await?;
@@ -164,8 +163,8 @@ async fn origins<D: Driver>(lab: &Lab<D>) -> Outcome {
     let from = async |origin: &str, head: bool| {
         let ask = Ask::of("a").header("origin", origin.as_bytes());
         let stream = if head { ask.head().open(lab).await? } else { ask.open(lab).await? };
-        let told =
-            ["access-control-allow-origin", "access-control-allow-credentials", "vary"].map(|name| stream.header(name));
+        let told = ["access-control-allow-origin", "access-control-allow-credentials", "vary"]
+            .map(|name| stream.header(name));
         same("the status", stream.head.status().as_u16(), 200)?;
         Ok::<_, Fault>(told)
     };
@@ -173,7 +172,8 @@ async fn origins<D: Driver>(lab: &Lab<D>) -> Outcome {
     same("an allowed one", from("https://app.example", false).await?, &allowed)?;
     same("its headers alone", from("https://app.example", true).await?, &allowed)?;
     let others = json!([[], [], ["origin"]]);
-    for origin in ["https://other.example", "http://app.example", "https://app.example.evil.example", "null"] {
+    for origin in ["https://other.example", "http://app.example", "https://app.example.evil.example", "null"]
+    {
         same(origin, from(origin, false).await?, &others)?;
     }
     let own = Ask::of("a").open(lab).await?;
@@ -181,12 +181,39 @@ async fn origins<D: Driver>(lab: &Lab<D>) -> Outcome {
     same("caches know all the same", own.header("vary"), ["origin"])
 }
 
+async fn preflight<D: Driver>(lab: &Lab<D>) -> Outcome {
+    lab.configure("a", json!({"origins": ["https://app.example"]})).await?;
+    let ask = async |origin: &str| {
+        let ask = Ask::of("a")
+            .method(Method::OPTIONS)
+            .header("origin", origin.as_bytes())
+            .header("content-length", b"0")
+            .header("access-control-request-method", b"GET")
+            .header("access-control-request-headers", b"last-event-id");
+        ask.open(lab).await
+    };
+    let allowed = ask("https://app.example").await?;
+    same("the status", allowed.head.status().as_u16(), 204)?;
+    same("the origin", allowed.header("access-control-allow-origin"), ["https://app.example"])?;
+    same("cookies", allowed.header("access-control-allow-credentials"), ["true"])?;
+    let headers = allowed.header("access-control-allow-headers").join(",").to_ascii_lowercase();
+    holds(format!("the headers {headers:?}"), headers.contains("last-event-id"))?;
+    let other = ask("https://other.example").await?;
+    same("the status for others", other.head.status().as_u16(), 403)?;
+    same("the origin for others", other.header("access-control-allow-origin"), json!([]))?;
+    same("what was opened", lab.stats("a", ["opened", "sent_away"]).await?, [0, 0])
+}
+
 async fn replaces<D: Driver>(lab: &Lab<D>) -> Outcome {
     let mut old = Ask::of("a").id("ann").ready(lab).await?;
     let mut other = Ask::of("a").id("bob").ready(lab).await?;
     lab.broadcast("a", "before").await?;
     let mut new = Ask::of("a").id("ann").ready(lab).await?;
-    same("those who are there", lab.tell("a", json!({"feed": "infos"})).await?, json!([["bob", []], ["ann", []]]))?;
+    same(
+        "those who are there",
+        lab.tell("a", json!({"feed": "infos"})).await?,
+        json!([["bob", []], ["ann", []]]),
+    )?;
     same("to ann", lab.send("a", json!({"to": ["ann", {"data": "hers"}]})).await?, ONE)?;
     old.hears("what was sent before", ["before"]).await?;
     let event = old.event().await?;

@@ -17,7 +17,9 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         Case::new("s2 what is sent by many at once comes to all in the same order", |lab| {
             Box::pin(same_order(lab))
         }),
-        Case::new("s2 what comes first of all is what the stream begins with", |lab| Box::pin(behind_ready(lab))),
+        Case::new("s2 what comes first of all is what the stream begins with", |lab| {
+            Box::pin(behind_ready(lab))
+        }),
     ]
 }
 

@@ -10,41 +10,43 @@ use serde_json::{Value, json};
 pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
     vec![
         Case::new("resume flaw5 whoever comes back is shown what was missed, once and in order", |lab| {
-            Box::pin(resumes(lab))
+            Box::pin(resumes(lab, Kept::InMemory))
         }),
         Case::new("resume flaw5 by the parameter, and the header counts where both are", |lab| {
-            Box::pin(by_parameter(lab))
+            Box::pin(by_parameter(lab, Kept::InMemory))
         }),
         Case::new("resume flaw19 who was cut off before the first event missed nothing", |lab| {
-            Box::pin(before_the_first(lab))
+            Box::pin(before_the_first(lab, Kept::InMemory))
         }),
         Case::new("resume flaw5 whoever was away for too long is told how much is gone", |lab| {
-            Box::pin(gap(lab))
+            Box::pin(gap(lab, Kept::InMemory))
         }),
         Case::new("resume flaw5 a position that is none, or of elsewhere, is a gap of unknown size", |lab| {
-            Box::pin(unknown(lab))
+            Box::pin(unknown(lab, Kept::InMemory))
         }),
         Case::new("resume w10 raw ids that are not ASCII are told apart", |lab| Box::pin(raw(lab))),
         Case::new("resume the snapshot is for newcomers and after a gap", |lab| Box::pin(snapshot(lab))),
         Case::new("resume newcomers are shown the latest where that is asked for", |lab| {
-            Box::pin(replay(lab))
+            Box::pin(replay(lab, Kept::InMemory))
         }),
-        Case::new("resume topics hold for what was missed too", |lab| Box::pin(topics(lab))),
-        Case::new("resume what is too old is gone", |lab| Box::pin(old(lab))),
+        Case::new("resume topics hold for what was missed too", |lab| Box::pin(topics(lab, Kept::InMemory))),
+        Case::new("resume what is too old is gone", |lab| Box::pin(old(lab, Kept::InMemory))),
         Case::new("resume a long history comes in pages, and nothing is lost or twice", |lab| {
-            Box::pin(pages(lab))
+            Box::pin(pages(lab, Kept::InMemory))
         }),
-        Case::new("resume a history in memory ends with its instance", |lab| Box::pin(crashed(lab))).crashes(),
+        Case::new("resume a history in memory ends with its instance", |lab| Box::pin(crashed(lab)))
+            .crashes(),
         Case::new("resume a history in memory ends with its instance, also when that was idle", |lab| {
             Box::pin(evicted(lab))
         })
         .evicts(),
         Case::new("resume the application's own history", |lab| Box::pin(backlog(lab))),
-        Case::new("resume s2 what is published while many come back is lost by none and twice for none", |lab| {
-            Box::pin(storm(lab, 100))
-        }),
+        Case::new(
+            "resume s2 what is published while many come back is lost by none and twice for none",
+            |lab| Box::pin(storm(lab, Kept::InMemory, 100)),
+        ),
         Case::new("resume flaw5 a thousand come back at once, again and again", |lab| {
-            Box::pin(storm(lab, 1_000))
+            Box::pin(storm(lab, Kept::InMemory, 1_000))
         })
         .differs(&[HostKind::Kit, HostKind::Tokio], "many-clients"),
     ]
@@ -52,19 +54,27 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
 
 const HISTORY: &str = "a";
 
+/// Where a history is: the same is promised of either.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kept {
+    InMemory,
+    InDatabase,
+}
+
 /// With a history of this kind.
-async fn keeps<D: Driver>(lab: &Lab<D>, history: Value) -> Outcome {
-    lab.configure(HISTORY, json!({ "history": history })).await
+pub(super) async fn keeps<D: Driver>(lab: &Lab<D>, kept: Kept, history: Value) -> Outcome {
+    let stored = matches!(kept, Kept::InDatabase);
+    lab.configure(HISTORY, json!({ "history": history, "stored": stored })).await
 }
 
 /// Publishes the numbers from one to before another.
-async fn publish<D: Driver>(lab: &Lab<D>, from: u64, to: u64) -> Outcome {
+pub(super) async fn publish<D: Driver>(lab: &Lab<D>, from: u64, to: u64) -> Outcome {
     let told = (from..to).map(|n| json!({"send": {"publish": {"data": n.to_string()}}}));
     lab.tell(HISTORY, Value::Array(told.collect())).await.map(drop)
 }
 
-async fn resumes<D: Driver>(lab: &Lab<D>) -> Outcome {
-    keeps(lab, json!({})).await?;
+pub(super) async fn resumes<D: Driver>(lab: &Lab<D>, kept: Kept) -> Outcome {
+    keeps(lab, kept, json!({})).await?;
     let mut stream = Ask::of("a").ready(lab).await?;
     publish(lab, 1, 4).await?;
     stream.hears("live", 1..3).await?;
@@ -90,8 +100,8 @@ async fn resumes<D: Driver>(lab: &Lab<D>) -> Outcome {
     stream.hears("nothing was missed", [9]).await
 }
 
-async fn by_parameter<D: Driver>(lab: &Lab<D>) -> Outcome {
-    keeps(lab, json!({})).await?;
+pub(super) async fn by_parameter<D: Driver>(lab: &Lab<D>, kept: Kept) -> Outcome {
+    keeps(lab, kept, json!({})).await?;
     let mut first = Vec::new();
     for n in 1..=4 {
         first.push(lab.publish("a", &n.to_string()).await?);
@@ -107,8 +117,8 @@ async fn by_parameter<D: Driver>(lab: &Lab<D>) -> Outcome {
     stream.hears("fresh", [5]).await
 }
 
-async fn before_the_first<D: Driver>(lab: &Lab<D>) -> Outcome {
-    keeps(lab, json!({})).await?;
+async fn before_the_first<D: Driver>(lab: &Lab<D>, kept: Kept) -> Outcome {
+    keeps(lab, kept, json!({})).await?;
     publish(lab, 1, 4).await?;
     let stream = Ask::of("a").ready(lab).await?;
     let id = stream.last_id().to_owned();
@@ -118,13 +128,17 @@ async fn before_the_first<D: Driver>(lab: &Lab<D>) -> Outcome {
     stream.hears("what was missed", 4..6).await
 }
 
-async fn gap<D: Driver>(lab: &Lab<D>) -> Outcome {
-    keeps(lab, json!({"max_events": 5})).await?;
+pub(super) async fn gap<D: Driver>(lab: &Lab<D>, kept: Kept) -> Outcome {
+    keeps(lab, kept, json!({"max_events": 5})).await?;
     let first = lab.publish("a", "1").await?;
     publish(lab, 2, 21).await?;
     let mut stream = Ask::of("a").after(&first).open(lab).await?;
     let ready = stream.event().await?;
-    same("a position that has a gap behind it is not to be remembered", (&*ready.event, &*ready.id), ("ready", ""))?;
+    same(
+        "a position that has a gap behind it is not to be remembered",
+        (&*ready.event, &*ready.id),
+        ("ready", ""),
+    )?;
     same("what is gone", stream.reset().await?, json!({"lost": 14}))?;
     same("where it begins", parts(stream.last_id())?.1, 15)?;
     stream.hears("what is left", 16..21).await?;
@@ -139,13 +153,23 @@ async fn gap<D: Driver>(lab: &Lab<D>) -> Outcome {
     same("statistics", lab.stats("a", ["resumed", "gaps"]).await?, [1, 2])
 }
 
-async fn unknown<D: Driver>(lab: &Lab<D>) -> Outcome {
-    keeps(lab, json!({})).await?;
+pub(super) async fn unknown<D: Driver>(lab: &Lab<D>, kept: Kept) -> Outcome {
+    keeps(lab, kept, json!({})).await?;
     let position = lab.publish("a", "1").await?;
     let (epoch, _) = parts(&position)?;
     let ahead = format!("{epoch}-7");
     let padded = format!(" {position} x");
-    let ids = ["zzz-1", "1", "-", "x-y-z", "\u{e9}", &ahead, "99999999999999999999999999-1", &padded, &"9".repeat(4_000)];
+    let ids = [
+        "zzz-1",
+        "1",
+        "-",
+        "x-y-z",
+        "\u{e9}",
+        &ahead,
+        "99999999999999999999999999-1",
+        &padded,
+        &"9".repeat(4_000),
+    ];
     for id in ids {
         let mut stream = Ask::of("a").after(id).ready(lab).await?;
         same(id, stream.reset().await?, json!({"lost": null}))?;
@@ -198,8 +222,8 @@ async fn snapshot<D: Driver>(lab: &Lab<D>) -> Outcome {
     Ok(())
 }
 
-async fn replay<D: Driver>(lab: &Lab<D>) -> Outcome {
-    keeps(lab, json!({"replay": 3})).await?;
+pub(super) async fn replay<D: Driver>(lab: &Lab<D>, kept: Kept) -> Outcome {
+    keeps(lab, kept, json!({"replay": 3})).await?;
     publish(lab, 1, 3).await?;
     let mut stream = Ask::of("a").ready(lab).await?;
     stream.hears("all there is", 1..3).await?;
@@ -213,11 +237,17 @@ async fn replay<D: Driver>(lab: &Lab<D>) -> Outcome {
     stream.hears("live", [9]).await
 }
 
-async fn topics<D: Driver>(lab: &Lab<D>) -> Outcome {
-    keeps(lab, json!({})).await?;
+pub(super) async fn topics<D: Driver>(lab: &Lab<D>, kept: Kept) -> Outcome {
+    keeps(lab, kept, json!({})).await?;
     let mut stream = Ask::of("a").topic("x").ready(lab).await?;
     let id = stream.last_id().to_owned();
-    for (data, to) in [("1", json!(["x"])), ("2", json!(["y"])), ("3", json!([])), ("4", json!(["y", "x"])), ("5", json!(["y"]))] {
+    for (data, to) in [
+        ("1", json!(["x"])),
+        ("2", json!(["y"])),
+        ("3", json!([])),
+        ("4", json!(["y", "x"])),
+        ("5", json!(["y"])),
+    ] {
         lab.send("a", json!({"publish": {"data": data, "to": to}})).await?;
     }
     stream.hears("live", [1, 3, 4]).await?;
@@ -232,8 +262,8 @@ async fn topics<D: Driver>(lab: &Lab<D>) -> Outcome {
     Ok(())
 }
 
-async fn old<D: Driver>(lab: &Lab<D>) -> Outcome {
-    keeps(lab, json!({"max_age_ms": 800})).await?;
+pub(super) async fn old<D: Driver>(lab: &Lab<D>, kept: Kept) -> Outcome {
+    keeps(lab, kept, json!({"max_age_ms": 800})).await?;
     let first = lab.publish("a", "1").await?;
     publish(lab, 2, 4).await?;
     lab.advance(ms(1_000)).await?;
@@ -244,7 +274,7 @@ async fn old<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 /// Comes back, as an `EventSource` does, until it has the numbers up to before this one. How many streams it took.
-async fn collects<D: Driver>(
+pub(super) async fn collects<D: Driver>(
     lab: &Lab<D>,
     mut stream: Stream<D::Exchange>,
     numbers: std::ops::Range<u64>,
@@ -268,9 +298,9 @@ async fn collects<D: Driver>(
     Ok((stream, streams))
 }
 
-async fn pages<D: Driver>(lab: &Lab<D>) -> Outcome {
+pub(super) async fn pages<D: Driver>(lab: &Lab<D>, kept: Kept) -> Outcome {
     const LENGTH: u64 = 100 * 1_024;
-    keeps(lab, json!({"max_bytes": 10 << 20})).await?;
+    keeps(lab, kept, json!({"max_bytes": 10 << 20})).await?;
     let stream = Ask::of("a").ready(lab).await?;
     let id = stream.last_id().to_owned();
     stream.leave(Leave::Reset);
@@ -297,7 +327,7 @@ async fn is_new_epoch<D: Driver>(lab: &Lab<D>, before: &str) -> Outcome {
 }
 
 async fn crashed<D: Driver>(lab: &Lab<D>) -> Outcome {
-    keeps(lab, json!({})).await?;
+    keeps(lab, Kept::InMemory, json!({})).await?;
     let mut stream = Ask::of("a").ready(lab).await?;
     publish(lab, 1, 4).await?;
     stream.hears("live", 1..4).await?;
@@ -308,7 +338,7 @@ async fn crashed<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn evicted<D: Driver>(lab: &Lab<D>) -> Outcome {
-    keeps(lab, json!({})).await?;
+    keeps(lab, Kept::InMemory, json!({})).await?;
     let mut stream = Ask::of("a").ready(lab).await?;
     publish(lab, 1, 4).await?;
     stream.hears("live", 1..4).await?;
@@ -330,7 +360,11 @@ async fn backlog<D: Driver>(lab: &Lab<D>) -> Outcome {
     same("what is gone", late.reset().await?, json!({"lost": 3}))?;
     same("where it goes on", late.last_id(), "n10")?;
     late.hears("what is left", 11..=14).await?;
-    same("a broadcast", lab.send("a", json!({"broadcast": {"data": "15", "id": "n15"}})).await?, [3, 3, 0, 0, 0])?;
+    same(
+        "a broadcast",
+        lab.send("a", json!({"broadcast": {"data": "15", "id": "n15"}})).await?,
+        [3, 3, 0, 0, 0],
+    )?;
     for stream in [&mut fresh, &mut resumed, &mut late] {
         stream.hears("live", [15]).await?;
         same("the id", stream.last_id(), "n15")?;
@@ -339,16 +373,18 @@ async fn backlog<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 /// Each number for each client once, while they drop and return and more is published.
-async fn storm<D: Driver>(lab: &Lab<D>, clients: usize) -> Outcome {
+pub(super) async fn storm<D: Driver>(lab: &Lab<D>, kept: Kept, clients: usize) -> Outcome {
     const ROUNDS: u64 = 4;
     const EACH: u64 = 6;
-    keeps(lab, json!({"max_events": 1_000})).await?;
+    keeps(lab, kept, json!({"max_events": 1_000})).await?;
     let first = Ask::of("a").ready(lab).await?.last_id().to_owned();
     let mut ids = vec![first; clients];
     let mut heard = vec![0_u64; clients];
     for round in 0..ROUNDS {
         // In waves, so that some are there, some on their way and some away while it is published.
-        for (wave, of) in (0..EACH).zip(ids.chunks_mut(clients.div_ceil(6)).zip(heard.chunks_mut(clients.div_ceil(6)))) {
+        for (wave, of) in
+            (0..EACH).zip(ids.chunks_mut(clients.div_ceil(6)).zip(heard.chunks_mut(clients.div_ceil(6))))
+        {
             let (ids, heard) = of;
             let clients = ids.iter_mut().zip(heard).enumerate();
             let coming = clients.map(|(n, (id, heard))| -> Local<'_, Outcome> {

@@ -13,12 +13,15 @@ use serde_json::{Value, json};
 pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
     vec![
         Case::new("flaw2 flaw16 beyond the bound in events the stream ends", |lab| Box::pin(closes(lab))),
-        Case::new("flaw2 flaw16 beyond the bound in bytes the newest are left out", |lab| Box::pin(newest(lab))),
+        Case::new("flaw2 flaw16 beyond the bound in bytes the newest are left out", |lab| {
+            Box::pin(newest(lab))
+        }),
         Case::new("flaw2 flaw16 beyond the bound the oldest are left out", |lab| Box::pin(oldest(lab))),
         Case::new("flaw2 flaw16 the latest of each key waits", |lab| Box::pin(latest(lab))),
-        Case::new("flaw2 what is published is never left out: the stream ends, and its client resumes", |lab| {
-            Box::pin(published(lab))
-        }),
+        Case::new(
+            "flaw2 what is published is never left out: the stream ends, and its client resumes",
+            |lab| Box::pin(published(lab)),
+        ),
         Case::new("flaw2 one event is taken whatever its length", |lab| Box::pin(long(lab))),
         Case::new("flaw2 flaw17 a reader that stops costs its bound, and the others nothing", |lab| {
             Box::pin(stops(lab))
@@ -33,7 +36,13 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
     ]
 }
 
-async fn flood<D: Driver>(lab: &Lab<D>, from: u32, to: u32, length: usize, keys: u32) -> Result<Value, Fault> {
+async fn flood<D: Driver>(
+    lab: &Lab<D>,
+    from: u32,
+    to: u32,
+    length: usize,
+    keys: u32,
+) -> Result<Value, Fault> {
     lab.send("a", json!({"flood": [from, to, length, keys]})).await
 }
 
@@ -158,7 +167,7 @@ async fn stops<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn stalls<D: Driver>(lab: &Lab<D>) -> Outcome {
-    lab.configure("a", json!({"max_bytes": 100 << 20, "stall_ms": 1_000, "heartbeat_ms": 500})).await?;
+    lab.configure("a", json!({"max_bytes": 100 << 20, "stall_ms": 5_000, "heartbeat_ms": 500})).await?;
     let slow = Ask::of("a").id("slow").ready(lab).await?;
     let mut fast = Ask::of("a").id("fast").ready(lab).await?;
     jam(lab, &mut [&mut fast]).await?;
