@@ -5,6 +5,7 @@ use crate::fanout::{
     Outcome,
     server::{Drops, PUBLISH, QUEUE},
 };
+use ::axum::{Router, serve::ListenerExt as _};
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body::Frame;
@@ -66,7 +67,23 @@ pub async fn serve(listener: TcpListener, drops: Drops) -> Outcome<()> {
     }
 }
 
-async fn answer(request: Request<Incoming>, members: &Members, drops: &Drops) -> Response<Events> {
+/// Serves on a listener as a handler of axum: what axum itself costs.
+///
+/// # Errors
+/// When the server ends.
+pub async fn serve_in_axum(listener: TcpListener, drops: Drops) -> Outcome<()> {
+    let members = Members::default();
+    let app = Router::new().fallback(async move |request: Request<::axum::body::Body>| {
+        answer(request, &members, &drops).await.map(::axum::body::Body::new)
+    });
+    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
+    Ok(::axum::serve(listener, app).await?)
+}
+
+async fn answer<B>(request: Request<B>, members: &Members, drops: &Drops) -> Response<Events>
+where
+    B: http_body::Body<Data = Bytes, Error: std::error::Error + Send + Sync + 'static>,
+{
     if request.uri().path() == PUBLISH {
         let mut response = Response::new(Events(None));
         match order(request).await {
@@ -84,7 +101,10 @@ async fn answer(request: Request<Incoming>, members: &Members, drops: &Drops) ->
     response
 }
 
-async fn order(request: Request<Incoming>) -> Outcome<Order> {
+async fn order<B>(request: Request<B>) -> Outcome<Order>
+where
+    B: http_body::Body<Data = Bytes, Error: std::error::Error + Send + Sync + 'static>,
+{
     let text = request.into_body().collect().await?.to_bytes();
     Order::parse(std::str::from_utf8(&text)?)
 }

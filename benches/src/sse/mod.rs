@@ -35,11 +35,13 @@ pub enum Contender {
     Axum,
     /// hyper with a bounded queue of shared, encoded bytes for each connection: nothing but the transport.
     Body,
+    /// The same in a handler of axum.
+    BodyInAxum,
 }
 
 impl Contender {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Served,
         Self::Mounted,
         Self::Hub,
@@ -48,6 +50,7 @@ impl Contender {
         Self::Stored,
         Self::Axum,
         Self::Body,
+        Self::BodyInAxum,
     ];
 
     /// Its name on the command line and in tables.
@@ -61,6 +64,7 @@ impl Contender {
             Self::Stored => "ours-stored",
             Self::Axum => "axum-sse",
             Self::Body => "hyper-body",
+            Self::BodyInAxum => "axum-body",
         }
     }
 
@@ -106,6 +110,7 @@ pub async fn start(
     match Contender::named(contender)? {
         Contender::Axum => spawn(axum::serve(listener, drops)),
         Contender::Body => spawn(body::serve(listener, drops)),
+        Contender::BodyInAxum => spawn(body::serve_in_axum(listener, drops)),
         ours => return ours::serve(listener, ours, drops),
     }
     Ok(None)

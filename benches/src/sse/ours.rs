@@ -56,7 +56,10 @@ impl<S: ObjectState> DurableObject<S> for Events<S> {
         let (contender, drops) =
             PROCESS.get().cloned().ok_or_else(|| Error::new(ErrorKind::Invalid, "nobody serves"))?;
         let (settings, alarm) = (settings(contender), Alarm::raw(&state));
-        let feed = Feed::new(&state, settings, alarm);
+        let feed = match contender {
+            Contender::Stored => Feed::stored(&state, settings, alarm),
+            _ => Feed::new(&state, settings, alarm),
+        };
         Ok(Self { state, feed, contender, drops })
     }
 

@@ -39,7 +39,7 @@ pub struct Body {
     guard: Option<Box<dyn Any + Send + Sync>>,
 }
 
-type BoxHttp = Pin<Box<dyn http_body::Body<Data = Bytes, Error = Error> + Send>>;
+type BoxHttp = Pin<Box<dyn HttpBody + Send>>;
 
 #[derive(Default)]
 enum Inner {
@@ -76,7 +76,7 @@ impl Body {
         if body.is_end_stream() {
             return Self::empty();
         }
-        Self { inner: Inner::Http(Mutex::new(Box::pin(MapError(Box::pin(body))))), guard: None }
+        Self { inner: Inner::Http(Mutex::new(Box::pin(body))), guard: None }
     }
 
     /// The whole body, if it is at most `limit` bytes long.
@@ -277,29 +277,23 @@ impl From<&'static str> for Body {
     }
 }
 
-/// Brings any body's error into ours.
-struct MapError<B>(Pin<Box<B>>);
+/// Any body of the `http` ecosystem, with errors of this crate's. A trait of its own instead of an adapter that would have
+/// to be boxed in another box: open streams are polled for every event.
+trait HttpBody {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>>;
+    fn size_hint(&self) -> SizeHint;
+}
 
-impl<B> http_body::Body for MapError<B>
+impl<B> HttpBody for B
 where
     B: http_body::Body<Data = Bytes, Error: fmt::Display>,
 {
-    type Data = Bytes;
-    type Error = Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         let failed = |e: B::Error| Error::new(ErrorKind::Transient, format!("the body ended early: {e}"));
-        self.0.as_mut().poll_frame(cx).map(|frame| frame.map(|result| result.map_err(failed)))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_end_stream()
+        http_body::Body::poll_frame(self, cx).map(|frame| frame.map(|result| result.map_err(failed)))
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.0.size_hint()
+        http_body::Body::size_hint(self)
     }
 }
