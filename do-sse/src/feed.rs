@@ -33,8 +33,13 @@ struct Inner<S: ObjectState> {
     /// The history, when it is in the database.
     stored: Option<Stored<S>>,
     alarm: Alarm<S>,
+    this: Weak<Self>,
     /// When the alarm comes, as far as this instance knows.
     armed: Cell<Option<Timestamp>>,
+    /// The alarm came, and is about to be set again.
+    is_alarmed: Cell<bool>,
+    /// Since when a lost alarm is tried to be set anew.
+    repaired: Cell<Option<Timestamp>>,
     /// Somebody waits for departures.
     is_watching: Cell<bool>,
     /// The registry that is shared with others.
@@ -94,7 +99,10 @@ impl<S: ObjectState> Feed<S> {
                 core: Core::new(settings, state.random()),
                 stored,
                 alarm,
+                this: Weak::clone(this),
                 armed: Cell::new(None),
+                is_alarmed: Cell::new(false),
+                repaired: Cell::new(None),
                 is_watching: Cell::new(false),
                 presence: OnceCell::new(),
             }
@@ -148,6 +156,7 @@ impl<S: ObjectState> Feed<S> {
     pub async fn on_alarm(&self) -> Result<(), Error> {
         let inner = &*self.0;
         inner.armed.set(None);
+        let _alarmed = Alarmed::of(&inner.is_alarmed);
         let due = inner.core.tick(inner.now());
         let expires = inner.stored.as_ref().map_or(Ok(None), |stored| stored.expire(inner));
         inner.sent();
@@ -286,6 +295,22 @@ impl<S: ObjectState> Opening<'_, Feed<S>> {
     }
 }
 
+/// That the alarm came and is about to be set again, until it is or the handler is dropped.
+struct Alarmed<'a>(&'a Cell<bool>);
+
+impl<'a> Alarmed<'a> {
+    fn of(flag: &'a Cell<bool>) -> Self {
+        flag.set(true);
+        Self(flag)
+    }
+}
+
+impl Drop for Alarmed<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
+    }
+}
+
 impl<S: ObjectState> Inner<S> {
     /// Sees to it that the alarm comes at this time or before.
     async fn arm(&self, at: Timestamp) -> Result<(), Error> {
@@ -294,6 +319,7 @@ impl<S: ObjectState> Inner<S> {
             return Ok(());
         }
         if at.as_millis() > limits::ALARM_MAX_MS {
+            self.armed.set(Some(at));
             return Ok(()); // as good as never
         }
         // Not for now or earlier, which may be late (rule E4b). Only earlier: others may share it.
@@ -303,14 +329,21 @@ impl<S: ObjectState> Inner<S> {
         Ok(())
     }
 
-    /// The alarm was lost: deleted with everything else, or given up after it had failed too often.
+    /// The alarm was lost: deleted with everything else, or given up after it had failed too often. Tried once in a while.
     fn arm_later(&self, now: Timestamp) {
-        let at = now + Duration::from_millis(1);
-        self.armed.set(Some(at));
-        let alarm = self.alarm.clone();
+        if self.repaired.get().is_some_and(|since| since + LATE > now) {
+            return;
+        }
+        self.repaired.set(Some(now));
+        self.armed.set(None);
+        let this = Weak::clone(&self.this);
         self.state.wait_until(async move {
-            if let Err(error) = alarm.set_earlier(at).await {
-                tracing::warn!(%error, "the alarm of a feed's heartbeats cannot be set; it is tried again later");
+            let Some(inner) = this.upgrade() else { return };
+            match inner.arm(now + Duration::from_millis(1)).await {
+                Ok(()) => inner.repaired.set(None),
+                Err(error) => {
+                    tracing::warn!(%error, "the alarm of a feed's heartbeats cannot be set; it is tried again later");
+                }
             }
         });
     }
@@ -367,7 +400,11 @@ impl<S: ObjectState> Sender for Inner<S> {
             self.core.nudge(); // nobody is left to wait for
         }
         let now = self.now();
-        if !is_empty && self.armed.get().is_some_and(|armed| armed + LATE < now) {
+        let is_lost = match self.armed.get() {
+            Some(armed) => armed + LATE < now,
+            None => !self.is_alarmed.get(), // it could not be set, or went with everything else
+        };
+        if !is_empty && is_lost {
             self.arm_later(now);
         }
     }

@@ -245,9 +245,9 @@ impl Queue {
         }
     }
 
-    /// What may leave never will: its object is gone.
-    pub(super) fn forget_held(&mut self, durable: u64) {
-        self.entries.retain(|entry| entry.ticket <= durable);
+    /// The outputs from this one on never leave: their object is gone.
+    pub(super) fn forget_from(&mut self, ticket: u64) {
+        self.entries.retain(|entry| entry.ticket < ticket);
     }
 
     /// The next chunk: of what may leave, as much as is worth joining. `Some(None)` at the end.

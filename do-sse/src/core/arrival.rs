@@ -294,7 +294,7 @@ fn page(events: &[Event], has_more: bool) -> (Vec<Bytes>, bool) {
         if length > PAGE && can_resume {
             return (shown, true);
         }
-        can_resume = event.has_id();
+        can_resume = event.is_resumable();
         shown.push(bytes);
     }
     (shown, has_more && can_resume)
