@@ -267,18 +267,15 @@ impl<S: ObjectState> Opening<'_, Feed<S>> {
                 feed.core.sent_away();
                 feed.core.later(random, now)
             }
-            Ok(()) => {
-                let (arrival, asked) = self.arrive(&feed.core, now)?;
-                match feed.core.open(arrival, &asked, now)? {
-                    Ok(opened) => {
-                        if let Some((serial, id)) = &opened.joined {
-                            feed.tell_joined(*serial, id, &admitted);
-                        }
-                        opened.stream
+            Ok(()) => match self.enter(&feed.core, now)? {
+                Some(opened) => {
+                    if let Some((serial, id)) = &opened.joined {
+                        feed.tell_joined(*serial, id, &admitted);
                     }
-                    Err(_) => feed.core.later(random, now),
+                    opened.stream
                 }
-            }
+                None => feed.core.later(random, now),
+            },
         };
         feed.sent();
         Inner::watch(&this.0);

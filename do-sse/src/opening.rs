@@ -1,6 +1,6 @@
 use crate::{
     answer, asked,
-    core::{Arrival, Asked, Backlog, Core, Snapshot},
+    core::{Arrival, Asked, Backlog, Core, NotIn, Opened, Snapshot},
 };
 use do_core::{Admission, Error, ErrorKind, Refusal, Response, Timestamp};
 use http::{HeaderMap, Method, Request, StatusCode, Uri};
@@ -105,9 +105,10 @@ impl<'a, F> Opening<'a, F> {
         answer::preflight_parts(core.settings.cors.as_ref()?, self.method, self.uri, self.headers)
     }
 
-    /// Asks the application for what it shows. Without an await to what follows: nothing falls in between.
-    pub(crate) fn arrive(self, core: &Core, now: Timestamp) -> Result<(Arrival, Asked), Error> {
-        let Self { mut arrival, asked, snapshot, backlog, .. } = self;
+    /// Asks the application for what it shows, and lets them in. Without an await to what follows: nothing falls in
+    /// between. `None` when there is no place.
+    pub(crate) fn enter(self, core: &Core, now: Timestamp) -> Result<Option<Opened>, Error> {
+        let Self { mut arrival, asked, mut snapshot, backlog, .. } = self;
         if let Some(backlog) = backlog {
             let after = match &asked {
                 Asked::Fresh => None,
@@ -115,14 +116,20 @@ impl<'a, F> Opening<'a, F> {
             };
             arrival.backlog = Some(backlog(after)?);
         }
-        if let Some(snapshot) = snapshot
-            && core.is_news_to(&asked, arrival.backlog.as_ref(), now)
-        {
-            // The position first: what is published meanwhile comes behind it.
-            let at = core.position();
-            arrival.snapshot = Some(Snapshot { at, json: snapshot()? });
+        let mut is_news = core.is_news_to(&asked, arrival.backlog.as_ref(), now);
+        loop {
+            if let Some(snapshot) = snapshot.take_if(|_| is_news) {
+                // The position first: what is published meanwhile comes behind it.
+                let at = core.position();
+                arrival.snapshot = Some(Snapshot { at, json: snapshot()? });
+            }
+            arrival.can_ask = snapshot.is_some();
+            match core.open(arrival, &asked, now)? {
+                Ok(opened) => return Ok(Some(opened)),
+                Err(NotIn::SentAway) => return Ok(None),
+                Err(NotIn::Outdated(again)) => (arrival, is_news) = (*again, true),
+            }
         }
-        Ok((arrival, asked))
     }
 }
 
@@ -184,11 +191,10 @@ impl Opening<'_, crate::Hub> {
             return Ok(response);
         }
         let now = hub.now();
-        let (arrival, asked) = self.arrive(hub.core(), now)?;
-        let random = arrival.random;
-        *response.body_mut() = match hub.core().open(arrival, &asked, now)? {
-            Ok(opened) => opened.stream,
-            Err(_) => hub.core().later(random, now),
+        let random = self.random();
+        *response.body_mut() = match self.enter(hub.core(), now)? {
+            Some(opened) => opened.stream,
+            None => hub.core().later(random, now),
         };
         Ok(response)
     }

@@ -42,6 +42,8 @@ pub(crate) struct Arrival {
     pub(crate) backlog: Option<Backlog>,
     /// The state of things, for who cannot go on.
     pub(crate) snapshot: Option<Snapshot>,
+    /// There is none yet, and the application can be asked for it.
+    pub(crate) can_ask: bool,
     /// For ids and jitter.
     pub(crate) random: u64,
 }
@@ -82,8 +84,13 @@ pub(crate) struct Opened {
 }
 
 /// Why somebody is not in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SentAway;
+#[derive(Debug)]
+pub(crate) enum NotIn {
+    /// There is no place.
+    SentAway,
+    /// Other threads published meanwhile, so that there is a gap now: first the snapshot is to be asked for.
+    Outdated(Box<Arrival>),
+}
 
 /// The data of the event `ready`.
 #[derive(Serialize)]
@@ -128,16 +135,18 @@ impl Core {
         arrival: Arrival,
         asked: &Asked,
         now: Timestamp,
-    ) -> Result<Result<Opened, SentAway>, Error> {
+    ) -> Result<Result<Opened, NotIn>, Error> {
         let mut inner = self.inner();
         let inner = &mut *inner;
         if !self.has_place_in(inner, arrival.id.as_deref()) {
             inner.stats.sent_away += 1;
-            return Ok(Err(SentAway));
+            return Ok(Err(NotIn::SentAway));
         }
         let serial = inner.registry.next();
         let id = arrival.id.clone().unwrap_or_else(|| drawn(inner, arrival.random));
-        let (preface, is_page) = self.preface(inner, &arrival, &id, asked, now)?;
+        let Some((preface, is_page)) = self.preface(inner, &arrival, &id, asked, now)? else {
+            return Ok(Err(NotIn::Outdated(Box::new(arrival))));
+        };
         let (ticket, held) = self.ticket(&mut inner.issued);
         if self.settings.on_duplicate == OnDuplicate::Replace {
             replace(inner, &id, (ticket, held.as_ref()), now, self);
@@ -205,7 +214,8 @@ impl Core {
         self.inner().ring.as_ref().is_none_or(|ring| ring.suffices(after(asked)))
     }
 
-    /// What a newcomer is told first, in whole events, and whether that is all for this connection.
+    /// What a newcomer is told first, in whole events, and whether that is all for this connection. `None` when they are to be
+    /// told of a gap, and the snapshot is still to be asked for.
     fn preface(
         &self,
         inner: &mut Inner,
@@ -213,8 +223,11 @@ impl Core {
         id: &str,
         asked: &Asked,
         now: Timestamp,
-    ) -> Result<(Vec<Bytes>, bool), Error> {
+    ) -> Result<Option<(Vec<Bytes>, bool)>, Error> {
         let Told { from, at, gap, events, is_page, is_resumed } = told(inner, arrival, asked, now);
+        if gap.is_some() && arrival.can_ask {
+            return Ok(None);
+        }
         let retry = self.retry(arrival.random);
         let mut ready = Event::named("ready")?.retry(retry).json(&Ready { connection: id })?;
         if let Some(from) = from {
@@ -242,7 +255,7 @@ impl Core {
         if is_page {
             preface.push(Event::new().retry(NEXT_PAGE).to_bytes());
         }
-        Ok((preface, is_page))
+        Ok(Some((preface, is_page)))
     }
 }
 

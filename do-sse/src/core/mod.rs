@@ -12,7 +12,7 @@ mod ring;
 mod tick;
 
 pub use arrival::Backlog;
-pub(crate) use arrival::{Arrival, Asked, Snapshot};
+pub(crate) use arrival::{Arrival, Asked, NotIn, Opened, Snapshot};
 pub(crate) use core::{Core, Removed};
 pub(crate) use deliver::{Outgoing, Target, check_length};
 pub use registry::Info;
