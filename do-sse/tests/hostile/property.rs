@@ -10,7 +10,7 @@ fn parts(id: &str) -> (String, u64) {
 }
 
 /// Without a hole that it was not told of, and nothing but what was committed.
-fn check(reader: &Reader, committed: &BTreeMap<String, String>) {
+pub(crate) fn check(reader: &Reader, committed: &BTreeMap<String, String>) {
     let mut at: Option<(String, u64)> = None;
     let told = &reader.told;
     for (n, (name, id, data)) in told.iter().enumerate() {
