@@ -162,6 +162,11 @@ impl Event {
         out.into()
     }
 
+    /// Whether a client that comes back behind it says so: an empty id takes it back.
+    pub(crate) fn is_resumable(&self) -> bool {
+        self.id.as_ref().is_some_and(|id| !id.is_empty())
+    }
+
     /// Whether it has an id of its own.
     pub(crate) fn has_id(&self) -> bool {
         self.id.is_some()

@@ -28,18 +28,20 @@ use stored::Stored;
 pub struct Feed<S: ObjectState>(Rc<Inner<S>>);
 
 struct Inner<S: ObjectState> {
-    this: Weak<Self>,
     state: S,
     core: Core,
     /// The history, when it is in the database.
     stored: Option<Stored<S>>,
     alarm: Alarm<S>,
+    this: Weak<Self>,
     /// When the alarm comes, as far as this instance knows.
     armed: Cell<Option<Timestamp>>,
     /// The soonest time for which it is being set.
     wanted: Cell<Option<Timestamp>>,
-    /// Since when it is known that it could not be set.
-    failed: Cell<Option<Timestamp>>,
+    /// The alarm came, and is about to be set again.
+    is_alarmed: Cell<bool>,
+    /// Since when a lost alarm is tried to be set anew.
+    repaired: Cell<Option<Timestamp>>,
     /// Somebody waits for departures.
     is_watching: Cell<bool>,
     /// The registry that is shared with others.
@@ -95,14 +97,15 @@ impl<S: ObjectState> Feed<S> {
                 .zip(settings.history.as_ref())
                 .map(|(key, history)| Stored::new(state, key, history, Weak::clone(this)));
             Inner {
-                this: Weak::clone(this),
                 state: state.clone(),
                 core: Core::new(settings, state.random(), true),
                 stored,
                 alarm,
+                this: Weak::clone(this),
                 armed: Cell::new(None),
                 wanted: Cell::new(None),
-                failed: Cell::new(None),
+                is_alarmed: Cell::new(false),
+                repaired: Cell::new(None),
                 is_watching: Cell::new(false),
                 presence: OnceCell::new(),
             }
@@ -157,6 +160,7 @@ impl<S: ObjectState> Feed<S> {
         let inner = &*self.0;
         inner.armed.set(None);
         inner.wanted.set(None);
+        let _alarmed = Alarmed::of(&inner.is_alarmed);
         let due = inner.core.tick(inner.now());
         let expires = inner.stored.as_ref().map_or(Ok(None), |stored| stored.expire(inner));
         inner.sent();
@@ -302,6 +306,22 @@ impl<S: ObjectState> Opening<'_, Feed<S>> {
     }
 }
 
+/// That the alarm came and is about to be set again, until it is or the handler is dropped.
+struct Alarmed<'a>(&'a Cell<bool>);
+
+impl<'a> Alarmed<'a> {
+    fn of(flag: &'a Cell<bool>) -> Self {
+        flag.set(true);
+        Self(flag)
+    }
+}
+
+impl Drop for Alarmed<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
+    }
+}
+
 impl<S: ObjectState> Inner<S> {
     /// Sees to it that the alarm comes at this time or before.
     async fn arm(&self, at: Timestamp) -> Result<(), Error> {
@@ -310,16 +330,17 @@ impl<S: ObjectState> Inner<S> {
             return Ok(());
         }
         if at.as_millis() > limits::ALARM_MAX_MS {
+            self.armed.set(Some(at));
             return Ok(()); // as good as never
         }
         // Not for now or earlier, which may be late (rule E4b). Only earlier: others may share it.
         let at = at.max(now + Duration::from_millis(1));
-        let mut setting = self.wanted.get().map_or(at, |wanted| wanted.min(at));
+        let mut setting =
+            self.wanted.get().filter(|wanted| *wanted > now).map_or(at, |wanted| wanted.min(at));
         self.wanted.set(Some(setting));
         loop {
             if let Err(error) = self.alarm.set_earlier(setting).await {
                 self.wanted.set(None);
-                self.failed.set(Some(now));
                 return Err(error);
             }
             // Another one may have been set meanwhile, and this one over it.
@@ -329,27 +350,25 @@ impl<S: ObjectState> Inner<S> {
             }
         }
         self.wanted.set(None);
-        self.failed.set(None);
         self.armed.set(Some(setting));
         Ok(())
     }
 
-    /// Whether no alarm comes although somebody is there: it was deleted with everything else, or given up after it had
-    /// failed too often.
-    fn is_alarm_lost(&self, now: Timestamp) -> bool {
-        let since = self.armed.get().or(self.failed.get());
-        self.wanted.get().is_none() && since.is_some_and(|since| since + LATE < now)
-    }
-
-    /// Sets it again, and tries it again later if that fails.
+    /// The alarm was lost: deleted with everything else, or given up after it had failed too often. Tried once in a while.
     fn arm_later(&self, now: Timestamp) {
+        if self.repaired.get().is_some_and(|since| since + LATE > now) {
+            return;
+        }
+        self.repaired.set(Some(now));
         self.armed.set(None);
-        self.failed.set(Some(now));
         let this = Weak::clone(&self.this);
         self.state.wait_until(async move {
-            let Some(feed) = this.upgrade() else { return };
-            if let Err(error) = feed.arm(now).await {
-                tracing::warn!(%error, "the alarm of a feed's heartbeats cannot be set; it is tried again later");
+            let Some(inner) = this.upgrade() else { return };
+            match inner.arm(now + Duration::from_millis(1)).await {
+                Ok(()) => inner.repaired.set(None),
+                Err(error) => {
+                    tracing::warn!(%error, "the alarm of a feed's heartbeats cannot be set; it is tried again later");
+                }
             }
         });
     }
@@ -408,7 +427,11 @@ impl<S: ObjectState> Sender for Inner<S> {
             self.core.nudge(); // nobody is left to wait for
         }
         let now = self.now();
-        if !is_empty && self.is_alarm_lost(now) {
+        let is_lost = match self.armed.get() {
+            Some(armed) => armed + LATE < now,
+            None => !self.is_alarmed.get(), // it could not be set, or went with everything else
+        };
+        if !is_empty && is_lost {
             self.arm_later(now);
         }
     }

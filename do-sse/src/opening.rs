@@ -1,6 +1,6 @@
 use crate::{
     answer, asked,
-    core::{Arrival, Asked, Backlog, Core, Opened, Snapshot, Turned},
+    core::{Arrival, Asked, Backlog, Core, NotIn, Opened, Snapshot},
 };
 use do_core::{Admission, Error, ErrorKind, Refusal, Response, Timestamp};
 use http::{HeaderMap, Method, Request, StatusCode, Uri};
@@ -129,18 +129,18 @@ impl<'a, F> Opening<'a, F> {
             };
             arrival.backlog = Some(backlog(after)?);
         }
-        let mut is_needed = core.is_news_to(&asked, arrival.backlog.as_ref(), now);
+        let mut is_news = core.is_news_to(&asked, arrival.backlog.as_ref(), now);
         loop {
-            if is_needed && let Some(snapshot) = snapshot.take() {
+            if let Some(snapshot) = snapshot.take_if(|_| is_news) {
                 // The position first: what is published meanwhile comes behind it.
                 let at = core.position();
                 arrival.snapshot = Some(Snapshot { at, json: snapshot()? });
             }
-            arrival.offers_snapshot = snapshot.is_some() && arrival.backlog.is_none();
+            arrival.can_ask = snapshot.is_some();
             match core.open(arrival, &asked, now)? {
                 Ok(opened) => return Ok(Some(opened)),
-                Err(Turned::Away) => return Ok(None),
-                Err(Turned::Back(back)) => (arrival, is_needed) = (*back, true),
+                Err(NotIn::SentAway) => return Ok(None),
+                Err(NotIn::Outdated(again)) => (arrival, is_news) = (*again, true),
             }
         }
     }

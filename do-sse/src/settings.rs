@@ -69,6 +69,9 @@ pub enum OnDuplicate {
     Reject,
 }
 
+/// What alarms and loops come by is no sooner than this.
+const SHORTEST: Duration = Duration::from_millis(100);
+
 /// As good as never, and within what times and floating point numbers can express.
 pub(crate) const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
@@ -111,9 +114,10 @@ impl Settings {
     }
 
     /// How long the queue of a connection may make no progress while something waits in it; then its stream ends. It is
-    /// noticed with the next event for it, or up to one heartbeat late.
+    /// noticed with the next event for it, or up to one heartbeat late. At least 100 ms: who had no time to read does
+    /// not stand still.
     pub fn stall(mut self, stall: Duration) -> Self {
-        self.stall = stall;
+        self.stall = stall.max(SHORTEST);
         self
     }
 
@@ -154,7 +158,7 @@ impl Settings {
     /// silent for long, and a write is how it is found out that a client is gone. It comes up to a fifth of the time sooner,
     /// together with those of others. At least 100 ms; a hundred years are never.
     pub fn heartbeat(mut self, every: Duration) -> Self {
-        self.heartbeat = every.clamp(Duration::from_millis(100), LONGEST);
+        self.heartbeat = every.clamp(SHORTEST, LONGEST);
         self
     }
 

@@ -120,8 +120,13 @@ impl Connection {
 
     /// Its feed is gone: what may leave does, and then it ends.
     pub(crate) fn orphan(&self) {
+        self.give_up(self.shared.durable().saturating_add(1));
+    }
+
+    /// The outputs from this one on never leave: what was before does, and then it ends.
+    pub(crate) fn give_up(&self, ticket: u64) {
         let mut queue = lock(&self.queue);
-        queue.forget_held(self.shared.durable());
+        queue.forget_from(ticket);
         wake(queue);
     }
 

@@ -245,9 +245,9 @@ impl Queue {
         }
     }
 
-    /// What may not leave yet never will, because its object is gone; it ends behind the rest.
-    pub(super) fn forget_held(&mut self, durable: u64) {
-        self.entries.retain(|entry| entry.ticket <= durable);
+    /// The outputs from this one on never leave, because their object is gone; it ends behind the rest.
+    pub(super) fn forget_from(&mut self, ticket: u64) {
+        self.entries.retain(|entry| entry.ticket < ticket);
         if self.end != End::Now {
             self.end = End::Draining(0);
         }

@@ -43,8 +43,8 @@ pub(crate) struct Arrival {
     pub(crate) backlog: Option<Backlog>,
     /// The state of things, for who cannot go on.
     pub(crate) snapshot: Option<Snapshot>,
-    /// The application has one, which was not asked for.
-    pub(crate) offers_snapshot: bool,
+    /// There is none yet, and the application can be asked for it.
+    pub(crate) can_ask: bool,
     /// For ids and jitter.
     pub(crate) random: u64,
 }
@@ -85,11 +85,11 @@ pub(crate) struct Opened {
 
 /// Why somebody is not in.
 #[derive(Debug)]
-pub(crate) enum Turned {
+pub(crate) enum NotIn {
     /// There is no place.
-    Away,
-    /// They need the snapshot after all: what they missed was forgotten while they came.
-    Back(Box<Arrival>),
+    SentAway,
+    /// Other threads published meanwhile, so that there is a gap now: first the snapshot is to be asked for.
+    Outdated(Box<Arrival>),
 }
 
 /// The data of the event `ready`.
@@ -135,24 +135,18 @@ impl Core {
         arrival: Arrival,
         asked: &Asked,
         now: Timestamp,
-    ) -> Result<Result<Opened, Turned>, Error> {
+    ) -> Result<Result<Opened, NotIn>, Error> {
         let mut inner = self.inner();
         let inner = &mut *inner;
         if !self.has_place_in(inner, arrival.id.as_deref()) {
             inner.stats.sent_away += 1;
-            return Ok(Err(Turned::Away));
-        }
-        if arrival.offers_snapshot
-            && inner.ring.as_mut().is_some_and(|ring| {
-                ring.expire(now);
-                !ring.can_resume(after(asked))
-            })
-        {
-            return Ok(Err(Turned::Back(Box::new(arrival))));
+            return Ok(Err(NotIn::SentAway));
         }
         let serial = inner.registry.next();
         let id = arrival.id.clone().unwrap_or_else(|| drawn(inner, arrival.random));
-        let (preface, is_page) = self.preface(inner, &arrival, &id, asked, now)?;
+        let Some((preface, is_page)) = self.preface(inner, &arrival, &id, asked, now)? else {
+            return Ok(Err(NotIn::Outdated(Box::new(arrival))));
+        };
         let (ticket, held) = self.ticket(&mut inner.issued);
         if self.settings.on_duplicate == OnDuplicate::Replace {
             replace(inner, &id, (ticket, held.as_ref()), now, self);
@@ -219,7 +213,8 @@ impl Core {
         self.inner().ring.as_ref().is_none_or(|ring| ring.suffices(after(asked)))
     }
 
-    /// What a newcomer is told first, in whole events, and whether that is all for this connection.
+    /// What a newcomer is told first, in whole events, and whether that is all for this connection. `None` when they are to be
+    /// told of a gap, and the snapshot is still to be asked for.
     fn preface(
         &self,
         inner: &mut Inner,
@@ -227,8 +222,11 @@ impl Core {
         id: &str,
         asked: &Asked,
         now: Timestamp,
-    ) -> Result<(Vec<Bytes>, bool), Error> {
+    ) -> Result<Option<(Vec<Bytes>, bool)>, Error> {
         let Told { from, at, gap, events, is_page, is_resumed } = told(inner, arrival, asked, now);
+        if gap.is_some() && arrival.can_ask {
+            return Ok(None);
+        }
         let retry = self.retry(arrival.random);
         let mut ready = Event::named("ready")?.retry(retry).json(&Ready { connection: id })?;
         if let Some(from) = from {
@@ -256,7 +254,7 @@ impl Core {
         if is_page {
             preface.push(Event::new().retry(NEXT_PAGE).to_bytes());
         }
-        Ok((preface, is_page))
+        Ok(Some((preface, is_page)))
     }
 }
 
@@ -307,7 +305,7 @@ fn page(events: &[Event], has_more: bool) -> (Vec<Bytes>, bool) {
         if length > PAGE && can_resume {
             return (shown, true);
         }
-        can_resume = event.has_id();
+        can_resume = event.is_resumable();
         shown.push(bytes);
     }
     (shown, has_more && can_resume)

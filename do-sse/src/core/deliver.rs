@@ -3,7 +3,7 @@
 use super::{Core, Info, Recorded, core::Inner, registry::Registry, ring::Ring};
 use crate::{
     Event, Settings,
-    connection::{Connection, Entry, Kind},
+    connection::{Connection, Entry, Kind, Shared},
     stats::Cause,
 };
 use bytes::Bytes;
@@ -156,11 +156,8 @@ impl Core {
         }
         let next = *issued + 1;
         let held = Held::default();
-        let (shared, woken) = (Arc::clone(&self.shared), Rc::clone(&held));
-        let is_held = hold_output(move || {
-            shared.release(next);
-            woken.take().iter().for_each(|connection| connection.wake());
-        });
+        let waits = Waits { shared: Arc::clone(&self.shared), ticket: next, held: Rc::clone(&held) };
+        let is_held = hold_output(move || waits.leave());
         if is_held {
             *issued = next;
             return (next, Some(held));
@@ -190,3 +187,24 @@ pub(crate) fn check_length(bytes: &[u8], settings: &Settings) -> Result<(), Erro
 
 /// Connections with something that may not leave yet.
 pub(super) type Held = Rc<RefCell<Vec<Arc<Connection>>>>;
+
+/// An output that may not leave yet. Dropped before it did, because the commit failed, it ends its connections: also those
+/// that are in no registry any more, whose readers nobody else would tell.
+struct Waits {
+    shared: Arc<Shared>,
+    ticket: u64,
+    held: Held,
+}
+
+impl Waits {
+    fn leave(self) {
+        self.shared.release(self.ticket);
+        self.held.take().iter().for_each(|connection| connection.wake());
+    }
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.held.take().iter().for_each(|connection| connection.give_up(self.ticket));
+    }
+}

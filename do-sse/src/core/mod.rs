@@ -12,7 +12,7 @@ mod ring;
 mod tick;
 
 pub use arrival::Backlog;
-pub(crate) use arrival::{Arrival, Asked, Opened, Snapshot, Turned, jittered_retry};
+pub(crate) use arrival::{Arrival, Asked, NotIn, Opened, Snapshot, jittered_retry};
 pub(crate) use core::Core;
 pub(crate) use deliver::{Outgoing, Target, check_length};
 pub use registry::Info;

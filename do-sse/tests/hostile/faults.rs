@@ -66,8 +66,7 @@ fn heartbeats_go_on_for_who_comes_behind_the_deletion_of_everything() {
         let _first = Reader::at(&world, "/").await;
         world.ask(&[publish("a"), Op::DeleteAll]).await.unwrap();
         let mut second = Reader::at(&world, "/").await;
-        world.kit.advance(Duration::from_secs(60)).await;
-        second.drain();
+        world.pass(60, &mut second).await;
         assert!(second.is_there() && second.beats >= 2, "{} beats", second.beats);
     });
 }
@@ -81,7 +80,7 @@ fn s6_heartbeats_come_back_when_the_alarm_could_not_be_set_for_so_long_that_it_w
             for _ in 0..20 {
                 world.kit.fail_next(&world.log, Failing::SetAlarm);
             }
-            world.kit.advance(Duration::from_secs(1_000)).await;
+            world.pass(1_000, &mut reader).await;
             let mut away = Reader::at(&world, "/").await;
             away.drain();
             assert!(!away.is_there() && away.told.is_empty(), "it is sent away");
@@ -92,8 +91,7 @@ fn s6_heartbeats_come_back_when_the_alarm_could_not_be_set_for_so_long_that_it_w
             world.ask(&[publish("x")]).await.unwrap();
             reader.drain();
             let before = reader.beats;
-            world.kit.advance(Duration::from_secs(60)).await;
-            reader.drain();
+            world.pass(60, &mut reader).await;
             assert!(reader.has("x") && reader.beats >= before + 2, "{} beats", reader.beats - before);
         });
     }
@@ -107,7 +105,7 @@ fn while_the_alarm_cannot_be_set_broadcasts_do_not_try_it_each_time() {
         for _ in 0..9 {
             world.kit.fail_next(&world.log, Failing::SetAlarm);
         }
-        world.kit.advance(Duration::from_secs(1_000)).await;
+        world.pass(1_000, &mut reader).await;
         for n in 0..100 {
             world.ask(&[Op::Broadcast(n.to_string())]).await.unwrap();
         }
@@ -128,8 +126,7 @@ fn e16_alarms_that_come_late_or_twice_change_nothing() {
         world.kit.late_alarms(Duration::from_secs(40));
         world.kit.repeat_alarms(100);
         let mut reader = Reader::at(&world, "/").await;
-        world.kit.advance(Duration::from_secs(600)).await;
-        reader.drain();
+        world.pass(600, &mut reader).await;
         assert!((9..=13).contains(&reader.beats), "{} beats", reader.beats);
     });
 }

@@ -186,7 +186,9 @@ fn a_snapshot_may_do_what_it_likes() {
     let others = RefCell::new(Vec::new());
     let (first, of_a) = (fresh(), fresh());
     let busy = hub.open(&first).id("a").snapshot(|| {
-        (0..5).for_each(|n| drop(hub.publish(n.to_string()).unwrap()));
+        for n in 0..5 {
+            hub.publish(n.to_string())?;
+        }
         for _ in 0..3 {
             others.borrow_mut().push(hub.open(&of_a).id("a").start()?.into_body());
         }

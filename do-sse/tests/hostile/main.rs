@@ -4,6 +4,7 @@
 
 mod faults;
 mod input;
+mod lives;
 mod object;
 mod property;
 mod threads;

@@ -164,6 +164,14 @@ impl World {
         Self { kit, log }
     }
 
+    /// Lets time pass while the reader reads.
+    pub(crate) async fn pass(&self, seconds: u64, reader: &mut Reader) {
+        for _ in 0..seconds.div_ceil(5) {
+            self.kit.advance(Duration::from_secs(5)).await;
+            reader.drain();
+        }
+    }
+
     pub(crate) async fn ask(&self, ops: &[Op]) -> Result<Value, Error> {
         let request = http::Request::post("/").body(serde_json::to_vec(ops).unwrap().into()).unwrap();
         self.log.fetch(request).await?.into_body().json(1 << 24).await

@@ -6,7 +6,10 @@ use futures::FutureExt;
 use http_body_util::BodyExt;
 use std::{
     collections::BTreeMap,
-    sync::{Barrier, Mutex},
+    sync::{
+        Barrier, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -137,6 +140,31 @@ fn counts_and_orders_hold_in_any_storm() {
 }
 
 #[test]
+fn who_is_told_of_a_gap_has_the_snapshot_however_much_is_published_meanwhile() {
+    let hub = Hub::new(Settings::new().history(History::new().max_events(1)));
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                hub.publish("p").unwrap();
+            }
+        });
+        for _ in 0..20_000 {
+            let after = hub.position().unwrap().to_string();
+            let request = http::Request::get("/").header("last-event-id", after).body(()).unwrap();
+            let mut body = hub.open(&request).snapshot(|| Ok(1)).start().unwrap().into_body();
+            let first = body.frame().now_or_never().unwrap().unwrap().unwrap().into_data().unwrap();
+            let first = String::from_utf8(first.to_vec()).unwrap();
+            if first.contains("event: reset") && !first.contains("\"snapshot\":1") {
+                is_over.store(true, Ordering::Relaxed);
+                panic!("{first}");
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
 fn of_those_who_race_for_one_id_one_stays() {
     for on_duplicate in [OnDuplicate::Replace, OnDuplicate::Reject] {
         let hub = Hub::new(Settings::new().on_duplicate(on_duplicate));
@@ -172,7 +200,7 @@ fn many_who_leave_while_something_is_sent_are_counted_once() {
     for _ in 0..30 {
         let clients: Vec<_> = (0..200).map(|_| Client::open(&hub, None, None)).collect();
         std::thread::scope(|scope| {
-            scope.spawn(|| (0..50).for_each(|n| drop(hub.broadcast(format!("0 {n}")).send())));
+            scope.spawn(|| (0..50).for_each(|n| _ = hub.broadcast(format!("0 {n}")).send()));
             scope.spawn(move || drop(clients));
         });
         assert_eq!(hub.count(), 0);

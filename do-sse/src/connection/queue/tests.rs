@@ -138,7 +138,7 @@ fn c4_nothing_is_read_before_it_may_leave() {
     queue.drain(2);
     assert_eq!(queue.read(0), None, "it ends behind what waits");
     assert_eq!(text(&mut queue, 1), Some(b"bc".to_vec()));
-    queue.forget_held(1);
+    queue.forget_from(2);
     assert_eq!(queue.read(1), Some(None), "its object is gone");
 }
 
