@@ -119,7 +119,8 @@
 //! | | a month of 30 days |
 //! |---|---|
 //! | an object with at least one open stream | 331,776 GB-s: 4.15 dollars beyond what is included |
-//! | its heartbeats at 15 s | 172,800 wakes, 0.03 dollars, and as many rows, 0.17 dollars |
+//! | its heartbeats at 15 s, by the raw alarm | 172,800 wakes, 0.03 dollars, and as many rows, 0.17 dollars |
+//! | by a slot of a schedule | the same wakes, and four rows for each, 0.69 dollars |
 //! | at 25 s | 103,680 wakes, 0.02 dollars, and as many rows, 0.10 dollars |
 //! | further streams that are quiet at other times | up to five such rows in the place of one, however many streams there are: those due within a fifth of the interval are sent theirs together |
 //! | each further stream beyond that | nothing but its request: they share the object's time and its one alarm |

@@ -26,7 +26,7 @@ pub struct Stats {
     pub encoded: u64,
     /// Events that were put into queues.
     pub delivered: u64,
-    /// Events that the policy left out.
+    /// Events that the policy left out, or that were for a connection whose client had just gone.
     pub dropped: u64,
     /// Events that took the place of an earlier one with the same key.
     pub coalesced: u64,
