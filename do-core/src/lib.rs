@@ -80,6 +80,7 @@ mod first_event;
 #[cfg(all(feature = "testing", feature = "tokio", not(target_arch = "wasm32")))]
 #[doc(hidden)]
 pub mod fuzz;
+mod gap;
 mod hold;
 mod id;
 pub mod journal;
@@ -115,6 +116,7 @@ pub use body::{Body, BodySender, TrySend};
 pub use connections::{Admission, Connection, Connections, Origins, Peer, Refusal, StreamTicket};
 pub use env::{Env, Secret};
 pub use error::{Error, ErrorKind, Failure};
+pub use gap::Gap;
 pub use hold::hold_output;
 pub use id::ObjectId;
 pub use name::{ObjectName, Tag};

@@ -218,8 +218,8 @@ impl<S: ObjectState> Feed<S> {
 impl<S: ObjectState> Opening<'_, Feed<S>> {
     /// Begins the stream: gives the response to return from `fetch`. Who cannot be let in now gets one that says when to
     /// come back: when there is no place, when the alarm cannot be set, or when a stored history cannot be read. Who is
-    /// refused by the [registry](Feed::connections) gets what [`refuse`](Self::refuse) says. A CORS
-    /// [preflight](crate::preflight) is answered where the settings allow other origins.
+    /// refused by the [registry](Feed::connections) gets what [`refuse`](Self::refuse) says. Where the settings say [which
+    /// origins](crate::Settings::cors) may come, others get 403, and a CORS [preflight](crate::preflight) is answered.
     ///
     /// # Errors
     /// Those of the snapshot and the backlog. Nobody is in then.
@@ -234,6 +234,9 @@ impl<S: ObjectState> Opening<'_, Feed<S>> {
         if let Some((status, headers)) = self.preflight(&feed.core) {
             (*response.status_mut(), *response.headers_mut()) = (status, headers);
             return Ok(response);
+        }
+        if self.is_foreign(&feed.core) {
+            return Ok(self.refuse(Refusal::Forbidden));
         }
         let admitted = match self.admitted.clone() {
             Ok(admitted) => admitted,

@@ -7,6 +7,9 @@ use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use serde::Serialize;
 use std::{fmt, sync::Arc, time::Duration};
 
+type Snapshots<'a> = Box<dyn FnOnce() -> Result<String, Error> + 'a>;
+type Backlogs<'a> = Box<dyn FnOnce(Option<&str>) -> Result<Backlog, Error> + 'a>;
+
 /// Somebody on their way in: made by [`Feed::open`](crate::Feed::open) and `Hub::open`. Nothing happens before `start`.
 #[must_use = "nothing happens before `start`"]
 pub struct Opening<'a, F> {
@@ -18,8 +21,8 @@ pub struct Opening<'a, F> {
     arrival: Arrival,
     uri: &'a Uri,
     headers: &'a HeaderMap,
-    snapshot: Option<Box<dyn FnOnce() -> Result<String, Error> + 'a>>,
-    backlog: Option<Box<dyn FnOnce(Option<&str>) -> Result<Backlog, Error> + 'a>>,
+    snapshot: Option<Snapshots<'a>>,
+    backlog: Option<Backlogs<'a>>,
 }
 
 impl<'a, F> Opening<'a, F> {
@@ -105,6 +108,13 @@ impl<'a, F> Opening<'a, F> {
         answer::preflight_parts(core.settings.cors.as_ref()?, self.method, self.uri, self.headers)
     }
 
+    /// Whether it is of a page that is not allowed. It could not read the stream, but with the cookies of whoever looks at it
+    /// it could take their place: replace their connection, or count as one.
+    pub(crate) fn is_foreign(&self, core: &Core) -> bool {
+        let origins = core.settings.cors.as_ref();
+        origins.is_some_and(|origins| origins.check_parts(self.uri, self.headers).is_err())
+    }
+
     /// Asks the application for what it shows, and lets them in. Without an await to what follows: nothing falls in
     /// between. `None` when there is no place.
     pub(crate) fn enter(self, core: &Core, now: Timestamp) -> Result<Option<Opened>, Error> {
@@ -175,8 +185,9 @@ impl<F> fmt::Debug for Opening<'_, F> {
 
 #[cfg(not(target_arch = "wasm32"))]
 impl Opening<'_, crate::Hub> {
-    /// Begins the stream: the response to return. Who cannot be let in now gets one that says when to come back. A CORS
-    /// [preflight](crate::preflight) is answered where the settings allow other origins.
+    /// Begins the stream: the response to return. Who cannot be let in now gets one that says when to come back. Where the
+    /// settings say [which origins](crate::Settings::cors) may come, others get 403, and a CORS
+    /// [preflight](crate::preflight) is answered.
     ///
     /// # Errors
     /// Those of the snapshot and the backlog. Nobody is in then.
@@ -184,6 +195,11 @@ impl Opening<'_, crate::Hub> {
         let (hub, mut response) = (self.feed, http::Response::new(crate::EventStream::ended()));
         if let Some((status, headers)) = self.preflight(hub.core()) {
             (*response.status_mut(), *response.headers_mut()) = (status, headers);
+            return Ok(response);
+        }
+        if self.is_foreign(hub.core()) {
+            *response.status_mut() = Refusal::Forbidden.status();
+            self.write_cors(hub.core(), response.headers_mut());
             return Ok(response);
         }
         self.write_headers(hub.core(), response.headers_mut());

@@ -169,8 +169,9 @@ impl Settings {
         self
     }
 
-    /// The pages of other origins that may read the feed, with cookies. Without it, those of its own origin. Answers that
-    /// are made elsewhere, such as [`stop`](crate::stop), need [`cors`](crate::cors).
+    /// The pages that may read the feed, with cookies, such as `Origins::same_host().allow("https://app.example.com")?`.
+    /// Those of other origins are refused by 403. Without it, all may come, and only those of the feed's own origin can read
+    /// it. Answers that are made elsewhere need [`cors`](crate::cors) to be understood by pages of other origins.
     pub fn cors(mut self, origins: Origins) -> Self {
         self.cors = Some(origins);
         self

@@ -4,7 +4,7 @@ use super::{
     core::{Core, Inner},
     deliver::Held,
     registry::{Entry as Place, Info},
-    ring::{PAGE, Replay},
+    ring::{PAGE, Point, Replay},
 };
 use crate::{
     Event, OnDuplicate,
@@ -12,7 +12,7 @@ use crate::{
     stats::Cause,
 };
 use bytes::Bytes;
-use do_core::{Error, Position, Timestamp, base36::Base36};
+use do_core::{Error, Gap, Position, Timestamp, base36::Base36};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::{sync::Arc, time::Duration};
@@ -62,9 +62,8 @@ pub(crate) struct Snapshot {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Backlog {
-    /// Something that was asked for is gone: how many events, if that is known.
-    #[allow(clippy::option_option)] // whether, and how many
-    pub gap: Option<Option<u64>>,
+    /// Something that was asked for is gone.
+    pub gap: Option<Gap>,
     /// The id of what is right before the first of the events, for a client whose stream breaks before it had one.
     pub from: Option<String>,
     /// In their order.
@@ -241,7 +240,7 @@ impl Core {
             let snapshot: Option<&RawValue> = snapshot.map_err(|e| {
                 do_core::Error::new(do_core::ErrorKind::Invalid, "the snapshot is no JSON").with_source(e)
             })?;
-            let reset = Reset { lost: gap.flatten(), snapshot };
+            let reset = Reset { lost: gap.and_then(|gap| gap.lost), snapshot };
             let mut event = Event::named("reset")?.json(&reset)?;
             if let Some(at) = at {
                 event = event.id(at)?;
@@ -263,8 +262,7 @@ impl Core {
 struct Told {
     from: Option<String>,
     at: Option<String>,
-    #[allow(clippy::option_option)] // whether, and how many
-    gap: Option<Option<u64>>,
+    gap: Option<Gap>,
     events: Vec<Bytes>,
     is_page: bool,
     is_resumed: bool,
@@ -284,7 +282,7 @@ fn told(inner: &mut Inner, arrival: &Arrival, asked: &Asked, now: Timestamp) -> 
     }
     let Some(ring) = &mut inner.ring else {
         // Whoever had a position had it from elsewhere; nothing is known of what they missed.
-        let gap = (*asked != Asked::Fresh && arrival.snapshot.is_some()).then_some(None);
+        let gap = (*asked != Asked::Fresh && arrival.snapshot.is_some()).then_some(Gap { lost: None });
         return Told { from: None, at: None, gap, events: Vec::new(), is_page: false, is_resumed: false };
     };
     ring.expire(now);
@@ -313,12 +311,11 @@ fn page(events: &[Event], has_more: bool) -> (Vec<Bytes>, bool) {
     (shown, has_more && can_resume)
 }
 
-/// The position that is asked for: whether one is, and whether it is one.
-#[allow(clippy::option_option)]
-fn after(asked: &Asked) -> Option<Option<Position>> {
+/// The position that is asked for.
+fn after(asked: &Asked) -> Point {
     match asked {
-        Asked::Fresh => None,
-        Asked::After(text) => Some(text.parse::<Position>().ok()),
+        Asked::Fresh => Point::Newcomer,
+        Asked::After(text) => text.parse().map_or(Point::Unknown, Point::After),
     }
 }
 

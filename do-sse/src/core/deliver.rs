@@ -18,6 +18,8 @@ pub(crate) struct Outgoing {
     pub(crate) key: Option<Arc<str>>,
 }
 
+type Filter<'a> = Box<dyn FnMut(&Info) -> bool + 'a>;
+
 /// Who is addressed.
 #[derive(Default)]
 pub(crate) struct Target<'a> {
@@ -26,7 +28,7 @@ pub(crate) struct Target<'a> {
     /// The only one, by id.
     pub(crate) only: Option<&'a str>,
     pub(crate) except: Vec<&'a str>,
-    pub(crate) filter: Option<Box<dyn FnMut(&Info) -> bool + 'a>>,
+    pub(crate) filter: Option<Filter<'a>>,
 }
 
 impl Target<'_> {

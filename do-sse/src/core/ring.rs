@@ -2,7 +2,7 @@
 
 use crate::History;
 use bytes::Bytes;
-use do_core::{Position, Timestamp};
+use do_core::{Gap, Position, Timestamp};
 use std::{collections::VecDeque, sync::Arc};
 
 /// Most bytes of the history that one stream is shown before it ends, so that its client comes back for the rest: what
@@ -35,14 +35,24 @@ pub(super) struct Ring {
 pub(super) struct Replay {
     /// Where it begins; `None` when that is not to be remembered, because something is missing.
     pub(super) from: Option<Position>,
-    /// Something is missing: how many events, if that is known.
-    pub(super) gap: Option<Option<u64>>,
+    /// Something is missing.
+    pub(super) gap: Option<Gap>,
     /// What is told of the gap is right at this position.
     pub(super) at: Position,
     pub(super) events: Vec<Bytes>,
     /// There is more than this.
     pub(super) is_page: bool,
     pub(super) is_resumed: bool,
+}
+
+/// From where on somebody asks to be shown what was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Point {
+    /// They come for the first time.
+    Newcomer,
+    After(Position),
+    /// After something that is no position.
+    Unknown,
 }
 
 impl Ring {
@@ -107,14 +117,13 @@ impl Ring {
     }
 
     /// The position that is asked for, if it is one of this sequence.
-    #[allow(clippy::option_option)] // as below
-    fn known(&self, after: Option<Option<Position>>) -> Option<Position> {
-        after.flatten().filter(|p| p.epoch() == self.epoch && p.seq() <= self.newest)
+    fn known(&self, after: Point) -> Option<Position> {
+        let Point::After(at) = after else { return None };
+        (at.epoch() == self.epoch && at.seq() <= self.newest).then_some(at)
     }
 
     /// Whether what is here will do for who asks for this, however much more is kept elsewhere.
-    #[allow(clippy::option_option)] // as below
-    pub(super) fn suffices(&self, after: Option<Option<Position>>) -> bool {
+    pub(super) fn suffices(&self, after: Point) -> bool {
         match self.known(after) {
             Some(at) => at.seq() + 1 >= self.first(),
             None => self.history.replay == 0,
@@ -122,32 +131,24 @@ impl Ring {
     }
 
     /// Whether everything behind a position is kept.
-    #[allow(clippy::option_option)] // as below
-    pub(super) fn can_resume(&self, after: Option<Option<Position>>) -> bool {
+    pub(super) fn can_resume(&self, after: Point) -> bool {
         self.known(after).is_some_and(|at| at.seq() + 1 >= self.first())
     }
 
-    /// What is behind a position, or the latest for who comes for the first time (`None`), or when the position is none
-    /// (`Some(None)`).
-    #[allow(clippy::option_option)] // said above
-    pub(super) fn replay(
-        &self,
-        after: Option<Option<Position>>,
-        topics: &[Arc<str>],
-        snapshot: Option<Position>,
-    ) -> Replay {
+    /// What is behind a position, or the latest for who comes for the first time and who cannot go on.
+    pub(super) fn replay(&self, after: Point, topics: &[Arc<str>], snapshot: Option<Position>) -> Replay {
         let (first, known) = (self.first(), self.known(after));
         let latest = self.before_latest(topics);
         // Behind a snapshot is what was published since.
         let shown = snapshot.filter(|p| p.epoch() == self.epoch).map(|p| p.seq().max(first - 1));
         let (from, gap) = match (after, known) {
             (_, Some(at)) if at.seq() + 1 >= first => (at.seq(), None),
-            (_, Some(at)) => match shown {
-                Some(shown) => (shown, Some(Some(shown.saturating_sub(at.seq())))),
-                None => (first - 1, Some(Some(first - 1 - at.seq()))),
-            },
-            (Some(_), None) => (shown.unwrap_or(latest), Some(None)),
-            (None, None) => (shown.unwrap_or(latest), None),
+            (_, Some(at)) => {
+                let from = shown.unwrap_or(first - 1);
+                (from, Some(Gap { lost: Some(from.saturating_sub(at.seq())) }))
+            }
+            (Point::Newcomer, None) => (shown.unwrap_or(latest), None),
+            (_, None) => (shown.unwrap_or(latest), Some(Gap { lost: None })),
         };
         let at = Position::new(self.epoch, from);
         let mut replay = Replay {

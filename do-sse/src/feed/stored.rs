@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     /// As a row of this number, which was written in this epoch.
-    fn row(event: Event, topics: &[&str], seq: u64, epoch: u64) -> (u8, Bytes) {
+    fn row(event: &Event, topics: &[&str], seq: u64, epoch: u64) -> (u8, Bytes) {
         let topics: Vec<Arc<str>> = topics.iter().map(|topic| Arc::from(*topic)).collect();
         written(&topics, &event.encode(Some(Position::new(epoch, seq))))
     }
@@ -265,9 +265,9 @@ mod tests {
 
     #[test]
     fn topics_are_read_as_they_were_written() {
-        let (kind, plain) = row(Event::from("x"), &[], 1, 1);
+        let (kind, plain) = row(&Event::from("x"), &[], 1, 1);
         assert_eq!((kind, &plain[..]), (PLAIN, &b"id: 1-1\ndata: x\n\n"[..]));
-        let (kind, topical) = row(Event::from("x"), &["a\nb", "\"", ""], 1, 1);
+        let (kind, topical) = row(&Event::from("x"), &["a\nb", "\"", ""], 1, 1);
         assert_eq!((kind, &topical[..]), (TOPICAL, &b"[\"a\\nb\",\"\\\"\",\"\"]\nid: 1-1\ndata: x\n\n"[..]));
     }
 }

@@ -1,7 +1,7 @@
 //! The feed, and who is connected to it.
 
 use crate::{FeedProbe, Settings, query::Query};
-use do_core::{Failure, ObjectState, Request, Response};
+use do_core::{Failure, Gap, ObjectState, Request, Response};
 use do_sse::{Backlog, Event, Stats};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -82,9 +82,9 @@ fn shown(after: Option<&str>, newest: u64) -> Result<Backlog, do_core::Error> {
     let mut backlog = Backlog::default();
     backlog.gap = match (after, number) {
         (None, _) => None,
-        (Some(_), Some(number)) if number < OLDEST => Some(Some(OLDEST - number)),
+        (Some(_), Some(number)) if number < OLDEST => Some(Gap { lost: Some(OLDEST - number) }),
         (Some(_), Some(number)) if number <= newest => None,
-        (Some(_), _) => Some(None),
+        (Some(_), _) => Some(Gap { lost: None }),
     };
     backlog.from = Some(format!("n{from}"));
     for number in from + 1..=newest {

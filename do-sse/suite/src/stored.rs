@@ -13,7 +13,7 @@ pub enum StoredCommand {
     Undone(String),
     /// Deletes everything that the object has.
     DeleteAll,
-    /// How many events are stored.
+    /// How many events are stored, without the row that has the place where the sequence is.
     Count,
     /// Rows read and written for the history since the instance began, where the host counts.
     Stats,
@@ -36,7 +36,8 @@ impl<S: ObjectState> FeedProbe<S> {
                 Value::Null
             }
             StoredCommand::Count => {
-                let rows = self.state.sql().exec("SELECT count(*) FROM _feed_log", ())?;
+                let rows =
+                    self.state.sql().exec("SELECT count(*) FROM _feed_log WHERE length(event) > 0", ())?;
                 json!(rows.first().map(|row| row.at::<i64>(0)).transpose()?)
             }
             StoredCommand::Stats => {

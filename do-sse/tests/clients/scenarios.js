@@ -398,10 +398,14 @@ export const scenarios = {
 /** What only a page has: another origin, whose feeds are at `feed`. */
 export const foreign = {
   async "a page that is not allowed hears nothing"(feed) {
-    await feed.make({});
-    const listener = feed.open([], "", { withCredentials: true });
-    await listener.until("it fails", () => listener.errors.length > 0);
-    same([listener.heard, listener.opened, listener.errors], [[], 0, [CLOSED]], "nothing, and it does not come back");
+    // Where nothing is said of other origins it is let in, and cannot read it.
+    for (const [settings, opened] of [[{}, 1], [{ origin: "http://other.example" }, 0]]) {
+      await feed.make(settings);
+      const listener = feed.open([], "", { withCredentials: true });
+      await listener.until("it fails", () => listener.errors.length > 0);
+      same([listener.heard, listener.opened, listener.errors], [[], 0, [CLOSED]], "nothing, and it does not come back");
+      same((await feed.do()).opened, opened, "whether it was let in");
+    }
   },
 
   async "a page that is allowed comes with its cookies and back"(feed, { origin }) {

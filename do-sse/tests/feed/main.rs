@@ -4,6 +4,7 @@
 
 mod alarm;
 mod connections;
+mod origins;
 
 use do_core::{kit::Kit, prelude::*};
 use do_sse::{Event, Feed, History, Settings};

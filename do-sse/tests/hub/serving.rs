@@ -102,6 +102,26 @@ async fn head_and_preflight_open_nothing() {
 }
 
 #[tokio::test]
+async fn a_page_that_is_not_allowed_does_not_take_the_place_of_one_that_is() {
+    let origins = Origins::same_host().allow("https://app.example.com").unwrap();
+    let hub = Hub::new(Settings::new().cors(origins));
+    let open = |origin: &str| {
+        let request = http::Request::get("/").header("host", "feeds.example.com").header("origin", origin);
+        hub.open(&request.body(()).unwrap()).id("ann").start().unwrap()
+    };
+    let allowed = open("https://app.example.com");
+    assert_eq!(allowed.headers()["access-control-allow-credentials"], "true");
+    let foreign = open("https://evil.example");
+    assert_eq!(
+        (foreign.status().as_u16(), foreign.headers().get("access-control-allow-origin")),
+        (403, None)
+    );
+    assert_eq!((hub.stats().opened, hub.stats().replaced), (1, 0));
+    let own = open("https://feeds.example.com");
+    assert_eq!((own.status().as_u16(), hub.stats().replaced), (200, 1));
+}
+
+#[tokio::test]
 async fn the_end_of_the_last_hub_is_the_end_of_its_streams_behind_what_waits() {
     let hub = Hub::new(Settings::new());
     let mut body = hub.open(&http::Request::get("/").body(()).unwrap()).start().unwrap().into_body();

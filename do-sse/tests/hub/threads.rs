@@ -140,3 +140,50 @@ async fn who_comes_and_comes_back_while_others_publish_has_everything_once() {
     }
     assert_eq!(hub.stats().gaps, 0);
 }
+
+const STORM: usize = 1_000;
+const ROUNDS: usize = 4;
+const OF_A_ROUND: usize = 50;
+
+/// All are cut off together, several times, while others publish, and come back at once with what they had last.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_thousand_who_come_back_together_have_everything_once() {
+    let hub = Hub::new(roomy().retry(Duration::ZERO));
+    let last = (ROUNDS * OF_A_ROUND) as u64;
+    let clients: Vec<_> = (0..STORM)
+        .map(|_| {
+            let (hub, mut body) = (hub.clone(), open(&hub, None));
+            tokio::spawn(async move {
+                let (mut numbers, mut after) = (Vec::new(), None::<String>);
+                loop {
+                    let events = read(body, |event| seq(event) == last).await;
+                    after = events.last().map(|event| event.id.clone()).or(after);
+                    numbers.extend(events.iter().filter(|event| event.event == "message").map(seq));
+                    if numbers.last() == Some(&last) {
+                        return numbers;
+                    }
+                    body = open(&hub, after.as_deref());
+                }
+            })
+        })
+        .collect();
+    for round in 0..ROUNDS {
+        let publishing = hub.clone();
+        let publisher = tokio::task::spawn_blocking(move || {
+            for n in 0..OF_A_ROUND {
+                publishing.publish(format!("{round} {n}")).unwrap();
+                if n == OF_A_ROUND / 2 {
+                    publishing.close_all();
+                }
+            }
+        });
+        publisher.await.unwrap();
+    }
+    let wanted: Vec<u64> = (1..=last).collect();
+    for client in clients {
+        let numbers = timeout(Duration::from_secs(60), client).await.unwrap().unwrap();
+        assert_eq!(numbers, wanted);
+    }
+    assert_eq!((hub.stats().gaps, hub.stats().full), (0, 0));
+    assert!(hub.stats().resumed >= STORM as u64, "{:?}", hub.stats());
+}

@@ -1,9 +1,9 @@
 //! The history for the application's own use.
 
-use super::{Asked, Gap, Log, Position, log::frame_of};
+use super::{Asked, Log, Position, log::frame_of};
 use crate::{Room, wire::Read};
 use bytes::Bytes;
-use do_core::{Error, ErrorKind, Message, ObjectState, Timestamp};
+use do_core::{Error, ErrorKind, Gap, Message, ObjectState, Timestamp};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use std::ops::ControlFlow;

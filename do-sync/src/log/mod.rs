@@ -13,6 +13,5 @@ pub use do_core::journal::Stats as HistoryStats;
 pub(crate) use entry::{Entry, Logged};
 pub use excerpt::{Excerpt, Recorded, What};
 pub(crate) use log::{Log, Memory};
-pub use replay::Gap;
 pub(crate) use replay::{Asked, Plan};
 pub use settings::History;

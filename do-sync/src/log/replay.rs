@@ -1,17 +1,8 @@
 //! What somebody who comes is shown: all that they missed, or what is left of it and how much is not.
 
 use super::{Log, Position, log::frame_of};
-use do_core::{Error, Message, ObjectState, journal::Facts};
-use serde::Serialize;
+use do_core::{Error, Gap, Message, ObjectState, journal::Facts};
 use std::ops::ControlFlow;
-
-/// Messages that somebody asked for and that cannot be shown any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Gap {
-    /// How many; `None` where that is unknown: the position is of another epoch, or the room never came that far.
-    pub lost: Option<u64>,
-}
 
 /// Where somebody is who comes.
 #[derive(Debug, Clone, Copy)]

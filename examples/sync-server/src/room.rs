@@ -139,9 +139,10 @@ impl<S: ObjectState> Inner<S> {
         let of_streams = || {
             let inner = Weak::clone(inner);
             // Sockets are told of where they are greeted and part.
-            move |who: &Connection<'_, S>| match (&who.peer, inner.upgrade()) {
-                (Peer::Stream(_), Some(inner)) => inner.tell_of_stream(),
-                _ => {}
+            move |who: &Connection<'_, S>| {
+                if let (Peer::Stream(_), Some(inner)) = (&who.peer, inner.upgrade()) {
+                    inner.tell_of_stream();
+                }
             }
         };
         let connections = Connections::new(state).max(limits::SOCKETS_PER_OBJECT);

@@ -2,6 +2,7 @@
 
 use super::{Inner, RECENT};
 use crate::change::{Change, Recorded};
+use do_core::Gap;
 use do_core::prelude::*;
 use do_sse::{Backlog, Event};
 use do_sync::Position;
@@ -23,8 +24,8 @@ impl<S: ObjectState> Inner<S> {
         let mut kept = self.room.messages(known, RECENT)?;
         let mut backlog = Backlog::default();
         backlog.gap = match (last, known) {
-            (Some(_), None) => Some(None),
-            _ => kept.gap.map(|gap| gap.lost),
+            (Some(_), None) => Some(Gap { lost: None }),
+            _ => kept.gap,
         };
         let from = kept.entries.first().map_or(here.seq(), |first| first.position.seq() - 1);
         backlog.from = Some(Position::new(here.epoch(), from).to_string());

@@ -5,7 +5,6 @@ use crate::{
     stream::{Ask, ms},
 };
 use do_core::testing::{Case, Driver, Fault, HostKind, Lab, Leave, Outcome, holds, same};
-use do_sse::Item;
 use serde_json::{Value, json};
 
 pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
@@ -96,15 +95,17 @@ async fn comment<D: Driver>(lab: &Lab<D>) -> Outcome {
 async fn every<D: Driver>(lab: &Lab<D>, settings: Value, every: u64) -> Outcome {
     lab.configure("a", settings).await?;
     let mut stream = Ask::of("a").ready(lab).await?;
-    let began = lab.tell("a", json!("now")).await?.as_u64().unwrap_or_default();
+    let now = async || Ok::<_, Fault>(lab.tell("a", json!("now")).await?.as_u64().unwrap_or_default());
+    let began = now().await?;
     for n in 1..=3 {
-        lab.advance(ms(every - 1_000)).await?;
+        let due = began + n * every;
+        lab.advance(ms((due - 1_000).saturating_sub(now().await?))).await?;
         same("heartbeats before the time", count(lab).await?, n - 1)?;
-        lab.advance(ms(1_000)).await?;
+        lab.advance(ms(due.saturating_sub(now().await?))).await?;
         beats(lab, n).await?;
         stream.beat().await?;
-        let now = lab.tell("a", json!("now")).await?.as_u64().unwrap_or_default();
-        within("the time of the heartbeat", now - began, n * every, n * (every + 500))?;
+        // On a machine that is busy each may be somewhat late.
+        within("the time of the heartbeat", now().await? - began, n * every, n * (every + 1_500))?;
     }
     same("alarms", lab.noted("a", "alarm").await?.len(), 3)
 }
@@ -127,8 +128,7 @@ async fn left_out<D: Driver>(lab: &Lab<D>, settings: Value, every: u64) -> Outco
     ann.beat().await?;
     same("both are there", lab.broadcast("a", "last").await?, [2, 2, 0, 0, 0])?;
     ann.hears("ann", ["last"]).await?;
-    let item = bob.item().await?;
-    holds(format!("bob got {item:?}"), matches!(item, Some(Item::Event(event)) if event.data == "last"))
+    bob.hears("bob", ["last"]).await
 }
 
 async fn one_alarm<D: Driver>(lab: &Lab<D>) -> Outcome {
@@ -350,7 +350,8 @@ async fn rows<D: Driver>(lab: &Lab<D>) -> Outcome {
     let written = after[WRITTEN] - second[WRITTEN];
     let set = after[SET] - second[SET];
     holds(format!("{wakes} wakes for two connections"), (2..=3).contains(&wakes))?;
-    holds(format!("{written} rows and {set} alarms in {wakes} wakes"), written <= 4 * wakes && set == wakes)
+    // The row of the slot is claimed, set to the next time, and that is in an index too.
+    same("rows and alarms of all wakes", [written, set], [3 * wakes, wakes])
 }
 
 async fn unused<D: Driver>(lab: &Lab<D>) -> Outcome {

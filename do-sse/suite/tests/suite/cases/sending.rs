@@ -17,7 +17,7 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         Case::new("flaw3 names and ids that would forge are refused, and nothing is sent", |lab| {
             Box::pin(forged(lab))
         }),
-        Case::new("flaw4 w2 w3 w4 data of any line ends arrives whole, in one event", |lab| {
+        Case::new("flaw4 w1 w2 w3 w4 data of any line ends arrives whole, in one event", |lab| {
             Box::pin(lines(lab))
         }),
         Case::new("w4 o3 an event without data is no event, one with empty data is", |lab| {
