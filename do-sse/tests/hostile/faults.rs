@@ -61,38 +61,62 @@ fn c4_what_is_closed_behind_a_publish_has_it_after_the_commit() {
 
 #[test]
 fn heartbeats_go_on_for_who_comes_behind_the_deletion_of_everything() {
-    let world = World::new(&Config::new(true));
-    world.kit.clone().run(async {
-        let _first = Reader::at(&world, "/").await;
-        world.ask(&[publish("a"), Op::DeleteAll]).await.unwrap();
-        let mut second = Reader::at(&world, "/").await;
-        world.pass(60, &mut second).await;
-        assert!(second.is_there() && second.beats >= 2, "{} beats", second.beats);
-    });
+    for is_slot in [false, true] {
+        let world = World::new(&Config { is_slot, ..Config::new(true) });
+        world.kit.clone().run(async {
+            let _first = Reader::at(&world, "/").await;
+            world.ask(&[publish("a"), Op::DeleteAll]).await.unwrap();
+            let mut second = Reader::at(&world, "/").await;
+            world.pass(60, &mut second).await;
+            assert!(second.is_there() && second.beats >= 2, "{} beats, slot: {is_slot}", second.beats);
+        });
+    }
 }
 
 #[test]
 fn s6_heartbeats_come_back_when_the_alarm_could_not_be_set_for_so_long_that_it_was_given_up() {
-    for is_stored in [false, true] {
-        let world = World::new(&Config::new(is_stored));
+    for (is_stored, is_slot) in [(false, false), (true, false), (false, true), (true, true)] {
+        let world = World::new(&Config { is_slot, ..Config::new(is_stored) });
         world.kit.clone().run(async {
             let mut reader = Reader::at(&world, "/").await;
-            for _ in 0..20 {
+            for _ in 0..200 {
                 world.kit.fail_next(&world.log, Failing::SetAlarm);
             }
             world.pass(1_000, &mut reader).await;
             let mut away = Reader::at(&world, "/").await;
             away.drain();
-            assert!(!away.is_there() && away.told.is_empty(), "it is sent away");
+            assert!(is_slot || (!away.is_there() && away.told.is_empty()), "it is sent away");
             reader.drain();
             assert!(reader.is_there(), "who is there lives on");
-            assert_eq!(world.ask(&[Op::Alarm]).await.unwrap(), json!(null));
+            assert!(is_slot || world.ask(&[Op::Alarm]).await.unwrap() == json!(null));
             world.kit.heal();
             world.ask(&[publish("x")]).await.unwrap();
             reader.drain();
             let before = reader.beats;
             world.pass(60, &mut reader).await;
             assert!(reader.has("x") && reader.beats >= before + 2, "{} beats", reader.beats - before);
+        });
+    }
+}
+
+#[test]
+fn s6_heartbeats_come_back_with_who_comes_when_the_alarm_was_given_up() {
+    for (is_stored, is_slot) in [(false, false), (true, false), (false, true), (true, true)] {
+        let world = World::new(&Config { is_slot, ..Config::new(is_stored) });
+        world.kit.clone().run(async {
+            let mut reader = Reader::at(&world, "/").await;
+            for _ in 0..200 {
+                world.kit.fail_next(&world.log, Failing::SetAlarm);
+            }
+            world.pass(1_000, &mut reader).await;
+            world.kit.heal();
+            let mut new = Reader::at(&world, "/").await;
+            let before = reader.beats;
+            for _ in 0..12 {
+                world.pass(5, &mut reader).await;
+                new.drain();
+            }
+            assert!(new.beats >= 2 && reader.beats >= before + 2, "stored: {is_stored}, slot: {is_slot}");
         });
     }
 }

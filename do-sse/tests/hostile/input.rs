@@ -2,7 +2,9 @@
 
 use crate::object::sums;
 use do_core::{Error, ErrorKind};
-use do_sse::{Backlog, Decoded, Decoder, Event, EventStream, History, Hub, OnDuplicate, OnFull, Settings};
+use do_sse::{
+    Backlog, Decoded, Decoder, Event, EventStream, History, Hub, OnDuplicate, OnFull, Opening, Settings,
+};
 use futures::FutureExt;
 use http_body_util::BodyExt;
 use std::{cell::RefCell, time::Duration};
@@ -59,7 +61,7 @@ fn an_id_that_is_no_position_of_this_sequence_gets_a_reset() {
         "null".into(),
         epoch.to_uppercase() + "-1\u{e9}",
     ];
-    for id in ids.iter().map(|id| id.as_bytes()).chain([&b"\xff\xfe"[..], &[0x80; 100]]) {
+    for id in ids.iter().map(String::as_bytes).chain([&b"\xff\xfe"[..], &[0x80; 100]]) {
         let mut body = hub.open(&request(id)).start().unwrap().into_body();
         let (events, _) = read(&mut body);
         assert_eq!(names(&events), ["ready", "reset"], "{:?}", String::from_utf8_lossy(id));
@@ -93,8 +95,7 @@ fn ids_and_topics_may_be_anything() {
         let topics = (0..10_000).map(|n| format!("{n}\n"));
         let request = fresh();
         let opening = hub.open(&request).id(id).topic("").topic("");
-        let mut body =
-            topics.fold(opening, |opening, topic| opening.topic(topic)).start().unwrap().into_body();
+        let mut body = topics.fold(opening, Opening::topic).start().unwrap().into_body();
         assert_eq!(hub.send_to(id, "x").queued, 1);
         assert_eq!(hub.publishing("y").to("").to("9999\n").to("nobody's").send().unwrap().report.queued, 1);
         let (events, _) = read(&mut body);
@@ -206,7 +207,7 @@ fn a_snapshot_may_do_what_it_likes() {
     let panicking = std::panic::AssertUnwindSafe(|| {
         hub.open(&fresh()).snapshot(|| -> Result<(), Error> { panic!("by the application") }).start()
     });
-    assert!(std::panic::catch_unwind(|| panicking()).is_err());
+    assert!(std::panic::catch_unwind(panicking).is_err());
     assert_eq!((hub.count(), hub.publish("on").unwrap().report.queued), (1, 1));
     let (opened, summed) = sums(&hub.stats());
     assert_eq!(opened, summed);
@@ -228,7 +229,7 @@ fn a_filter_may_do_what_it_likes() {
         .send();
     assert_eq!((report.queued, hub.count()), (2, 2));
     let panics = std::panic::AssertUnwindSafe(|| hub.broadcast("x").filter(|_| panic!("by it")).send());
-    assert!(std::panic::catch_unwind(|| panics()).is_err());
+    assert!(std::panic::catch_unwind(panics).is_err());
     assert_eq!(names(&read(&mut bodies[0]).0).len(), 5);
     assert!(read(&mut bodies[1]).1);
 }

@@ -14,6 +14,8 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Config {
     pub(crate) is_stored: bool,
+    /// The alarm is a slot of a schedule.
+    pub(crate) is_slot: bool,
     pub(crate) max_events: u64,
     pub(crate) queue: usize,
     pub(crate) max_age_ms: Option<u64>,
@@ -21,7 +23,7 @@ pub(crate) struct Config {
 
 impl Config {
     pub(crate) fn new(is_stored: bool) -> Self {
-        Self { is_stored, max_events: 1_000, queue: 1_000, max_age_ms: None }
+        Self { is_stored, is_slot: false, max_events: 1_000, queue: 1_000, max_age_ms: None }
     }
 }
 
@@ -46,6 +48,7 @@ pub(crate) enum Op {
 
 pub(crate) struct Log<S: ObjectState> {
     state: S,
+    schedule: Option<Schedule<S>>,
     feed: Feed<S>,
 }
 
@@ -113,12 +116,14 @@ impl<S: ObjectState> DurableObject<S> for Log<S> {
             history = history.max_age(Duration::from_millis(ms));
         }
         let settings = Settings::new().history(history).max_events(config.queue);
-        let alarm = Alarm::raw(&state);
+        let schedule = config.is_slot.then(|| Schedule::open(&state)).transpose()?;
+        let alarm =
+            schedule.as_ref().map_or_else(|| Alarm::raw(&state), |schedule| schedule.slot("feed").into());
         let feed = match config.is_stored {
             true => Feed::stored(&state, settings, alarm),
             false => Feed::new(&state, settings, alarm),
         };
-        Ok(Self { state, feed })
+        Ok(Self { state, schedule, feed })
     }
 
     async fn fetch(&self, request: Request) -> Result<Response> {
@@ -140,8 +145,11 @@ impl<S: ObjectState> DurableObject<S> for Log<S> {
         Ok(opening.start().await?)
     }
 
-    async fn alarm(&self, _: AlarmInfo) -> Result<()> {
-        Ok(self.feed.on_alarm().await?)
+    async fn alarm(&self, info: AlarmInfo) -> Result<()> {
+        match &self.schedule {
+            Some(schedule) => schedule.run_due(info, async |_| Ok(self.feed.on_alarm().await?)).await,
+            None => Ok(self.feed.on_alarm().await?),
+        }
     }
 }
 
