@@ -10,8 +10,10 @@ const KEPT: usize = 8 * 1_024;
 #[derive(Debug, Default)]
 pub struct Reader {
     place: Place,
-    /// The head, a chunk's size or a line, as far as it has come.
+    /// The head or a chunk's size, as far as it has come.
     part: Vec<u8>,
+    /// A line, which may be in several chunks.
+    line: Vec<u8>,
     event: Event,
 }
 
@@ -113,18 +115,18 @@ impl Reader {
         while let Some(end) = memchr::memchr(b'\n', bytes) {
             let (line, rest) = bytes.split_at(end);
             bytes = rest.get(1..).unwrap_or_default();
-            if self.part.is_empty() {
+            if self.line.is_empty() {
                 self.event.line(line, on_event);
             } else {
-                self.part.extend_from_slice(line);
-                let part = std::mem::take(&mut self.part);
-                self.event.line(&part, on_event);
-                self.part = part;
-                self.part.clear();
+                self.line.extend_from_slice(line);
+                let line = std::mem::take(&mut self.line);
+                self.event.line(&line, on_event);
+                self.line = line;
+                self.line.clear();
             }
         }
-        self.part.extend_from_slice(bytes);
-        if self.part.len() > 64 * KEPT { Err("a long line".into()) } else { Ok(()) }
+        self.line.extend_from_slice(bytes);
+        if self.line.len() > 64 * KEPT { Err("a long line".into()) } else { Ok(()) }
     }
 }
 
