@@ -108,7 +108,8 @@ fn next_token(text: &str) -> Option<(Token, usize)> {
         (b';', _) => (Token::Semicolon, 1),
         (b' ' | b'\t' | b'\n' | b'\r' | 0x0c, _) => (Token::Blank, 1),
         (b'-', Some(b'-')) => (Token::Blank, until("\n", 2)),
-        (b'/', Some(b'*')) => (Token::Blank, until("*/", 2)),
+        // At the very end of a text it begins no comment, but is an error.
+        (b'/', Some(b'*')) if bytes.len() > 2 => (Token::Blank, until("*/", 2)),
         // A doubled quote inside reads as two strings next to each other, which ends at the same place.
         (b'\'', _) => (Token::Other, until("'", 1)),
         (b'"', _) => (Token::Other, until("\"", 1)),
@@ -167,6 +168,8 @@ mod tests {
         );
         assert_eq!(all("; A; ; B"), ["; A;", "; B"]);
         assert_eq!(all("A 'open; B"), ["A 'open; B"]);
+        assert_eq!(all("A; /* open"), ["A;"]);
+        assert_eq!(all("A; /*"), ["A;", "/*"], "too short for a comment");
         assert_eq!(all(";"), [";"]);
     }
 
@@ -190,6 +193,7 @@ mod tests {
             ("/* a */ SELECT 1", "/* a */ SELECT 1"),
             ("SELECT 'open -- ", "SELECT 'open -- "),
             ("-- only", ""),
+            ("SELECT 1 /*", "SELECT 1 /*"),
             ("", ""),
         ] {
             assert_eq!(without_trailing_blanks(text), kept);

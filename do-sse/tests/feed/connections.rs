@@ -176,9 +176,7 @@ fn counts(sockets: usize, streams: usize, of: &[&str]) -> Counts {
 
 /// Whether it is the answer that sends somebody away for five seconds and at most half as much again.
 fn is_later((status, body): &(u16, String)) -> bool {
-    let retry = body.strip_prefix("retry: ").and_then(|rest| rest.strip_suffix("
-
-")?.parse::<u32>().ok());
+    let retry = body.strip_prefix("retry: ").and_then(|rest| rest.trim_end().parse::<u32>().ok());
     *status == 200 && retry.is_some_and(|retry| (5_000..=7_500).contains(&retry))
 }
 
