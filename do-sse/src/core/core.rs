@@ -191,3 +191,44 @@ impl Drop for Core {
         self.shared.nudge();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::{Arrival, Asked};
+
+    const NOW: Timestamp = Timestamp::from_millis(1_000);
+
+    fn come_and_go(core: &Core, times: u64, close: bool) {
+        for random in 0..times {
+            let arrival = Arrival { random, ..Arrival::default() };
+            let opened = core.open(arrival, &Asked::Fresh, NOW).unwrap().unwrap();
+            if close {
+                assert_eq!(core.close_all(), 1);
+            }
+            drop(opened);
+        }
+    }
+
+    #[test]
+    fn nothing_is_kept_of_those_who_went_where_nobody_asks() {
+        for close in [false, true] {
+            let core = Core::new(Settings::new(), 1, false);
+            come_and_go(&core, 1_000, close);
+            assert_eq!((core.count(), core.stats().opened), (0, 1_000));
+            let inner = core.inner();
+            assert!(inner.removed.is_none() && inner.draining.len() <= 4, "{:?}", inner.draining.len());
+        }
+    }
+
+    #[test]
+    fn each_who_went_is_told_of_once_where_somebody_asks() {
+        let core = Core::new(Settings::new(), 1, true);
+        come_and_go(&core, 3, true);
+        come_and_go(&core, 2, false);
+        assert_eq!(core.count(), 0, "asking does not take them away");
+        assert!(core.has_removed());
+        assert_eq!(core.take_removed(), [1, 2, 3, 4, 5]);
+        assert!(!core.has_removed() && core.take_removed().is_empty());
+    }
+}

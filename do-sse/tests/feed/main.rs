@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod alarm;
+mod apart;
 mod connections;
 mod origins;
 
