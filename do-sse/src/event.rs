@@ -246,7 +246,11 @@ mod tests {
 
     #[test]
     fn a_heartbeat_is_a_block_with_a_comment() {
-        assert_eq!(BEAT, b":\n\n");
+        let mut decoder = crate::Decoder::new();
+        decoder.push(BEAT).unwrap();
+        assert_eq!(decoder.next_item().unwrap(), Some(crate::Item::Comment(String::new())));
+        assert_eq!(decoder.next_item().unwrap(), None);
+        assert!(!decoder.finish(), "it is complete");
     }
 
     #[test]
