@@ -62,14 +62,14 @@ impl<S: ObjectState> Feed<S> {
     }
 
     /// A feed whose history is in the object's own database: clients resume behind evictions, restarts and crashes. Without
-    /// a history in the settings it has the [default](History::new) one.
+    /// a history in the settings it has the [default](crate::History::new) one.
     ///
     /// What is published is kept before it is sent. Whatever is gone that was sent ends the epoch: when a transaction around
     /// a publish is rolled back, or everything is deleted, all streams end, and their clients come back and are told `reset`.
     /// Publish behind a transaction rather than in it: when the process dies between a rollback and the end of its turn,
     /// nobody knows any more that the number was sent, and it is given again.
     ///
-    /// The alarm is also for events that are older than [`History::max_age`]: they are not shown any more, and are deleted
+    /// The alarm is also for events that are older than [`History::max_age`](crate::History::max_age): they are not shown any more, and are deleted
     /// by [`on_alarm`](Self::on_alarm) somewhat later, many at once.
     ///
     /// | | rows read | rows written |
