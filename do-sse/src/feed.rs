@@ -69,8 +69,8 @@ impl<S: ObjectState> Feed<S> {
     /// Publish behind a transaction rather than in it: when the process dies between a rollback and the end of its turn,
     /// nobody knows any more that the number was sent, and it is given again.
     ///
-    /// The alarm is also for events that are older than [`History::max_age`](crate::History::max_age): they are not shown any more, and are deleted
-    /// by [`on_alarm`](Self::on_alarm) somewhat later, many at once.
+    /// The alarm is also for events that are older than [`History::max_age`](crate::History::max_age): they are not shown any
+    /// more, and are deleted by [`on_alarm`](Self::on_alarm) somewhat later, many at once.
     ///
     /// | | rows read | rows written |
     /// |---|---|---|
