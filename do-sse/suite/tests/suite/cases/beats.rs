@@ -149,8 +149,9 @@ async fn one_alarm<D: Driver>(lab: &Lab<D>) -> Outcome {
         }
     }
     let alarms = lab.noted("a", "alarm").await?.len();
-    // Those that came later share it; on a slow machine they take longer to come.
-    holds(format!("{alarms} alarms for twenty heartbeats"), alarms <= 8)?;
+    // Those due within a fifth of the interval share it. On a slow machine they take long to come: up to five groups, each
+    // with an alarm for each of three intervals.
+    holds(format!("{alarms} alarms for twenty heartbeats"), alarms <= 15)?;
     streams.into_iter().for_each(|stream| stream.leave(Leave::Reset));
     lab.until("a", "gone", 10).await?;
     ends(lab).await
