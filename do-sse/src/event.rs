@@ -173,7 +173,7 @@ impl Event {
     }
 
     /// How many bytes it takes at the most, with a position or without; more by a few than it does take.
-    pub(crate) fn wire_len_hint(&self) -> usize {
+    fn wire_len_hint(&self) -> usize {
         let field = |label: usize, text: &Option<String>, several: bool| {
             text.as_ref().map_or(0, |text| {
                 let ends = if several { memchr2_iter(b'\r', b'\n', text.as_bytes()).count() } else { 0 };

@@ -93,9 +93,8 @@ impl<S: ObjectState> Feed<S> {
 
     fn make(state: &S, settings: Settings, alarm: Alarm<S>, key: Option<&str>) -> Self {
         Self(Rc::new_cyclic(|this| {
-            let stored = key
-                .zip(settings.history.as_ref())
-                .map(|(key, history)| Stored::new(state, key, history, Weak::clone(this)));
+            let stored =
+                key.zip(settings.history.as_ref()).map(|(key, history)| Stored::new(state, key, history));
             Inner {
                 state: state.clone(),
                 core: Core::new(settings, state.random(), true),
@@ -238,8 +237,7 @@ impl<S: ObjectState> Opening<'_, Feed<S>> {
     /// # Cancellation
     /// Dropped before it is done, nobody is in.
     pub async fn start(self) -> Result<Response, Error> {
-        let this = self.feed;
-        let feed = &*this.0;
+        let feed = &*self.feed.0;
         let mut response = Response::new(Body::empty());
         // First of all: a preflight brings no cookies, and nobody is to be found out by it.
         if let Some((status, headers)) = self.preflight(&feed.core) {
@@ -292,13 +290,11 @@ impl<S: ObjectState> Opening<'_, Feed<S>> {
             },
         };
         feed.sent();
-        Inner::watch(&this.0);
+        feed.watch();
         *response.body_mut() = Body::from_http(stream);
         Ok(response)
     }
-}
 
-impl<S: ObjectState> Opening<'_, Feed<S>> {
     /// There is no place in the registry.
     fn send_away(self, refusal: Refusal) -> Response {
         self.feed.0.core.sent_away();
@@ -374,13 +370,13 @@ impl<S: ObjectState> Inner<S> {
     }
 
     /// Waits for those who go, so that others are told at once.
-    fn watch(this: &Rc<Self>) {
-        if this.core.count() == 0 || this.is_watching.replace(true) {
+    fn watch(&self) {
+        if self.core.count() == 0 || self.is_watching.replace(true) {
             return;
         }
-        let watched: Weak<Self> = Rc::downgrade(this);
-        let shared = this.core.shared();
-        this.state.wait_until(async move {
+        let watched = Weak::clone(&self.this);
+        let shared = self.core.shared();
+        self.state.wait_until(async move {
             loop {
                 let is_over = || watched.upgrade().is_none_or(|inner| inner.core.count() == 0);
                 // Those who went may have been found by somebody else, who had no time to tell.
@@ -411,12 +407,10 @@ impl<S: ObjectState> Sender for Inner<S> {
     }
 
     fn publish(&self, event: &Event, topics: Vec<Arc<str>>) -> Result<Published, Error> {
-        let now = self.now();
-        if let Some(stored) = &self.stored {
-            return stored.publish(self, event, topics, now);
+        match &self.stored {
+            Some(stored) => stored.publish(self, event, topics, self.now()),
+            None => self.core.publish(event, topics, self.now()),
         }
-        let (position, report) = self.core.publish(event, topics, now)?;
-        Ok(Published { position, report })
     }
 
     fn sent(&self) {

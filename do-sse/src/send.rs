@@ -15,8 +15,7 @@ pub(crate) trait Sender {
 
     /// Numbers an event, keeps it and sends it.
     fn publish(&self, event: &Event, topics: Vec<Arc<str>>) -> Result<Published, Error> {
-        let (position, report) = self.core().publish(event, topics, self.now())?;
-        Ok(Published { position, report })
+        self.core().publish(event, topics, self.now())
     }
 
     /// Called when something was sent: some may have gone by it.

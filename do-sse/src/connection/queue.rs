@@ -50,6 +50,11 @@ impl Limits {
         let Settings { max_bytes, max_events, stall, on_full, .. } = *settings;
         Self { max_bytes, max_events, stall, on_full }
     }
+
+    /// Whether there is room for an entry beside so many of so many bytes. One alone always has it.
+    fn hold(&self, entry: &Entry, events: usize, bytes: usize) -> bool {
+        events == 0 || (events < self.max_events && bytes.saturating_add(entry.bytes.len()) <= self.max_bytes)
+    }
 }
 
 /// What became of an entry.
@@ -159,11 +164,9 @@ impl Queue {
         Pushed { delivered, displaced, ended: None }
     }
 
-    /// Whether it fits; one alone always does.
+    /// Whether there is room for it.
     fn fits(&self, entry: &Entry, limits: &Limits) -> bool {
-        self.events == 0
-            || (self.events < limits.max_events
-                && self.bytes.saturating_add(entry.bytes.len()) <= limits.max_bytes)
+        limits.hold(entry, self.events, self.bytes)
     }
 
     /// Leaves out the oldest plain ones until it fits; none of them when all would not be enough. How many.
@@ -174,10 +177,7 @@ impl Queue {
             bytes -= oldest.bytes.len();
             events -= 1;
             most += 1;
-            let is_enough = events == 0
-                || (events < limits.max_events
-                    && bytes.saturating_add(entry.bytes.len()) <= limits.max_bytes);
-            if is_enough {
+            if limits.hold(entry, events, bytes) {
                 let mut left = most;
                 self.entries.retain(|waits| {
                     let goes = left > 0 && waits.kind == Kind::Plain;
@@ -199,13 +199,14 @@ impl Queue {
         self.entries.push_back(entry);
     }
 
-    fn remove(&mut self, at: usize) {
-        if let Some(entry) = self.entries.remove(at)
-            && Self::counts(&entry)
-        {
+    /// Takes one out.
+    fn remove(&mut self, at: usize) -> Option<Bytes> {
+        let entry = self.entries.remove(at)?;
+        if Self::counts(&entry) {
             self.bytes -= entry.bytes.len();
             self.events -= 1;
         }
+        Some(entry.bytes)
     }
 
     fn counts(entry: &Entry) -> bool {
@@ -284,22 +285,13 @@ impl Queue {
     /// The first ones, of this length together.
     fn take(&mut self, count: usize, length: usize) -> Option<Bytes> {
         if count == 1 {
-            return self.pop();
+            return self.remove(0);
         }
         let mut chunk = BytesMut::with_capacity(length);
         for _ in 0..count {
-            chunk.extend_from_slice(&self.pop()?);
+            chunk.extend_from_slice(&self.remove(0)?);
         }
         Some(chunk.freeze())
-    }
-
-    fn pop(&mut self) -> Option<Bytes> {
-        let entry = self.entries.pop_front()?;
-        if Self::counts(&entry) {
-            self.bytes -= entry.bytes.len();
-            self.events -= 1;
-        }
-        Some(entry.bytes)
     }
 }
 

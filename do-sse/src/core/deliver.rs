@@ -2,12 +2,12 @@
 
 use super::{Core, Info, Recorded, core::Inner, registry::Registry, ring::Ring};
 use crate::{
-    Event, Settings,
+    Event, Published, Settings,
     connection::{Connection, Entry, Kind, Shared},
     stats::Cause,
 };
 use bytes::Bytes;
-use do_core::{BroadcastReport, Delivered, Error, ErrorKind, Position, Timestamp, hold_output};
+use do_core::{BroadcastReport, Delivered, Error, ErrorKind, Timestamp, hold_output};
 use std::{cell::RefCell, rc::Rc, sync::Arc};
 
 /// An event on its way.
@@ -60,13 +60,13 @@ impl Core {
         event: &Event,
         topics: Vec<Arc<str>>,
         now: Timestamp,
-    ) -> Result<(Position, BroadcastReport), Error> {
+    ) -> Result<Published, Error> {
         let mut inner = self.inner();
         let position = inner.ring.as_ref().map(Ring::next).ok_or_else(without_history)?;
         let bytes = event.encode(Some(position));
         check_length(&bytes, &self.settings)?;
         let recorded = Recorded { seq: position.seq(), at: now, bytes, topics: topics.into() };
-        Ok((position, self.publish_in(&mut inner, recorded, now)))
+        Ok(Published { position, report: self.publish_in(&mut inner, recorded, now) })
     }
 
     /// [`publish`](Self::publish) of what was numbered and kept elsewhere.

@@ -28,7 +28,6 @@ const TOPICAL: u8 = 2;
 /// A history in the object's database, and what this instance knows of it.
 pub(super) struct Stored<S: ObjectState> {
     journal: Journal<S>,
-    feed: Weak<Inner<S>>,
     /// The ring is a part of the history: it was brought there, and then followed each event.
     is_followed: Cell<bool>,
     /// All of the history is in the ring.
@@ -38,12 +37,11 @@ pub(super) struct Stored<S: ObjectState> {
 }
 
 impl<S: ObjectState> Stored<S> {
-    pub(super) fn new(state: &S, key: &str, history: &History, feed: Weak<Inner<S>>) -> Self {
+    pub(super) fn new(state: &S, key: &str, history: &History) -> Self {
         let History { max_events, max_bytes, max_age, .. } = *history;
         let bounds = Bounds { max_entries: max_events, max_bytes, max_age };
         Self {
             journal: Journal::new(state, TABLE, key, bounds),
-            feed,
             is_followed: Cell::default(),
             is_loaded: Cell::default(),
             expires: Cell::default(),
@@ -76,7 +74,7 @@ impl<S: ObjectState> Stored<S> {
         if before.is_blank() {
             self.expires.set(None);
         }
-        self.look_later();
+        self.look_later(feed);
         let recorded = Recorded { seq: kept.seq, at: kept.at, bytes, topics: topics.into() };
         Ok(Published { position, report: feed.core.publish_recorded(recorded, now) })
     }
@@ -148,8 +146,8 @@ impl<S: ObjectState> Stored<S> {
 
     /// Looks at the end of the turn whether what was kept is still there: a transaction around it may have been rolled
     /// back. Then sees to the alarm for what is too old.
-    fn look_later(&self) {
-        let feed = self.feed.clone();
+    fn look_later(&self, feed: &Inner<S>) {
+        let feed = Weak::clone(&feed.this);
         self.journal.look_later(async move |newest| {
             let Some(feed) = feed.upgrade() else { return };
             let Some(stored) = &feed.stored else { return };
