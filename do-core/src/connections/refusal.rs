@@ -144,7 +144,7 @@ pub enum Refusal {
 }
 
 /// When somebody may come back who is not told otherwise.
-const RETRY: Duration = Duration::from_secs(5);
+pub(super) const RETRY: Duration = Duration::from_secs(5);
 
 impl Refusal {
     /// Looks at method, version and headers; `None` when the handshake is right.

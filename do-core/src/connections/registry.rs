@@ -11,15 +11,11 @@ use std::{
     collections::BTreeSet,
     fmt,
     rc::Rc,
-    time::Duration,
 };
 
 /// What the tag of every socket begins with that came by a registry; its key follows. The tags of applications have no
 /// U+001F where patterns use it, and what follows it in those of `do-sync` has no control characters.
 const MARK: &str = "\u{1f}\u{1e}";
-
-/// When somebody may come back who has as many connections as one may have.
-const RETRY: Duration = Duration::from_secs(5);
 
 /// Who is connected to an object, whether by WebSocket or by a stream of events, and who may be: one place for the caps, the
 /// authentication and the hooks of all patterns that an object uses.
@@ -134,15 +130,7 @@ pub(super) struct Inner<S: ObjectState> {
 impl<S: ObjectState> Connections<S> {
     /// Everybody may come, as many as an object can have, and nobody is told.
     pub fn new(state: &S) -> Self {
-        let settings = Settings {
-            max: None,
-            max_per_key: None,
-            origins: None,
-            admit: None,
-            on_join: None,
-            on_leave: None,
-        };
-        Self::make(state.clone(), settings)
+        Self::make(state.clone(), Settings::default())
     }
 
     pub(super) fn make(state: S, settings: Settings<S>) -> Self {
@@ -220,7 +208,7 @@ impl<S: ObjectState> Connections<S> {
     fn check_max_of(&self, admission: &Admission, leaving: usize) -> Result<(), Refusal> {
         let (Some(most), Some(key)) = (self.0.settings.max_per_key, admission.key()) else { return Ok(()) };
         let full = self.of_key(key).saturating_sub(leaving) >= most;
-        if full { Err(Refusal::too_many(RETRY)) } else { Ok(()) }
+        if full { Err(Refusal::too_many(super::refusal::RETRY)) } else { Ok(()) }
     }
 
     /// How many are connected, in whatever way.
