@@ -1,7 +1,7 @@
 //! The feed, and who is connected to it.
 
-use crate::{FeedProbe, Settings, query::Query};
-use do_core::{Failure, Gap, ObjectState, Request, Response};
+use crate::{FeedProbe, Settings};
+use do_core::{Failure, Gap, ObjectState, Request, Response, testing::Query};
 use do_sse::{Backlog, Event, Stats};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

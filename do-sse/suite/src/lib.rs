@@ -13,9 +13,7 @@
 mod alarm;
 mod command;
 mod feed;
-mod log;
 mod probe;
-mod query;
 mod registry;
 mod route;
 mod send;

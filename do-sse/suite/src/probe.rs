@@ -1,5 +1,5 @@
-use crate::{Settings, log::Log};
-use do_core::prelude::*;
+use crate::Settings;
+use do_core::{prelude::*, testing::Log};
 use do_sse::Feed;
 use serde_json::{Value, json};
 use std::{cell::RefCell, fmt};
@@ -54,7 +54,7 @@ impl<S: ObjectState> FeedProbe<S> {
 
     /// After everything was deleted: the probe's own tables. Its feed is the one that it was.
     pub(crate) fn remake(&self) -> Result<()> {
-        Log::open(&self.state)?;
+        open(&self.state)?;
         Settings::kept(&self.state)?;
         self.settings().keep(&self.state)
     }
@@ -76,9 +76,20 @@ impl<S: ObjectState> FeedProbe<S> {
     }
 }
 
+/// The probe's own tables.
+fn open<S: ObjectState>(state: &S) -> Result<Log<S>> {
+    // For commits that fail: a foreign key that is checked at the end of the turn.
+    state.sql().exec(
+        "CREATE TABLE IF NOT EXISTS parent (id INTEGER PRIMARY KEY);
+         CREATE TABLE IF NOT EXISTS child (id INTEGER REFERENCES parent DEFERRABLE INITIALLY DEFERRED)",
+        (),
+    )?;
+    Ok(Log::open(state)?)
+}
+
 impl<S: ObjectState> DurableObject<S> for FeedProbe<S> {
     fn new(state: S) -> Result<Self> {
-        let log = Log::open(&state)?;
+        let log = open(&state)?;
         let schedule = Schedule::open(&state)?;
         let made = Made::new(&state, &schedule, Settings::kept(&state)?)?;
         Ok(Self { state, log, schedule, made: RefCell::new(made) })

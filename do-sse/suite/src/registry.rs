@@ -1,7 +1,6 @@
 //! One registry of who is connected, by which the feed lets clients in, and which is told of all who come and go.
 
-use crate::log::Log;
-use do_core::{Admission, Connection, Connections, ObjectState, Peer, Refusal, RequestExt};
+use do_core::{Admission, Connection, Connections, ObjectState, Peer, Refusal, RequestExt, testing::Log};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! Entering, publishing and what is kept of it.
 
-use crate::{RoomProbe, probe::At, query::Query, room::me};
-use do_core::{Error, ErrorKind, Failure, ObjectState, Request, Response, SqlStorage};
+use crate::{RoomProbe, probe::At, query::accept, room::me};
+use do_core::{Error, ErrorKind, Failure, ObjectState, Request, Response, SqlStorage, testing::Query};
 use do_sync::{Entering, Event, History, Member, Outbound, Position, Published, Room};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -84,7 +84,7 @@ pub(crate) fn enter<S: ObjectState>(
     member: &str,
     settings: &HistorySettings,
 ) -> Result<Response, Error> {
-    let mut member = Member::new(member)?.accept(query.accept()?);
+    let mut member = Member::new(member)?.accept(accept(query)?);
     if let Some(data) = query.first("data") {
         member = member.data(data)?;
     }
@@ -98,7 +98,7 @@ pub(crate) fn follow<S: ObjectState>(
     query: &Query,
     settings: &HistorySettings,
 ) -> Result<Response, Error> {
-    done(room.following(request, query.accept()?), settings)
+    done(room.following(request, accept(query)?), settings)
 }
 
 fn done<S: ObjectState>(entering: Entering<'_, S>, settings: &HistorySettings) -> Result<Response, Error> {

@@ -1,5 +1,4 @@
-use crate::log::Log;
-use do_core::{Job, Schedule, prelude::*};
+use do_core::{Job, Schedule, prelude::*, testing::Log};
 use do_sync::{Acquired, Lease, Token};
 use serde_json::{Value, json};
 use std::fmt;

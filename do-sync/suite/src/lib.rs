@@ -14,7 +14,6 @@ mod command;
 mod history;
 mod inbound;
 mod lease;
-mod log;
 mod members;
 mod outbound;
 mod primitives;

@@ -1,5 +1,10 @@
-use crate::{Settings, history, inbound, log::Log, query::Query};
-use do_core::{Tag, prelude::*, tag, testing::Thrown};
+use crate::{Settings, history, inbound, query::accept};
+use do_core::{
+    Tag,
+    prelude::*,
+    tag,
+    testing::{Log, Query, Thrown},
+};
 use do_sync::{Refusal, Room};
 use serde_json::{Value, json};
 use std::{cell::RefCell, fmt};
@@ -98,7 +103,7 @@ impl<S: ObjectState> RoomProbe<S> {
         }
         match room.refusal(request) {
             Some(refusal) => Ok(refusal.reply()),
-            None => Ok(room.join(request, query.accept()?)?.0),
+            None => Ok(room.join(request, accept(query)?)?.0),
         }
     }
 

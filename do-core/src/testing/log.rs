@@ -1,38 +1,47 @@
 //! What handlers were told, in SQL, so that it can be asked for after the instance is gone.
 
-use do_core::{Error, Failure, ObjectState, SqlExt, SqlStorage};
+use crate::{Error, Failure, ObjectState, SqlExt, SqlStorage};
 use serde::Deserialize;
 use serde_json::Value;
 use std::fmt;
 
-pub(crate) struct Log<S: ObjectState>(S);
+/// For the probe objects of suites: lines of JSON, and when instances were constructed.
+pub struct Log<S: ObjectState>(S);
 
 impl<S: ObjectState> Log<S> {
     /// That of an object whose tables are there.
-    pub(crate) fn of(state: &S) -> Self {
+    pub fn of(state: &S) -> Self {
         Self(state.clone())
     }
 
-    /// Its tables, and that an instance was constructed.
-    pub(crate) fn open(state: &S) -> Result<Self, Error> {
-        // The last two are for commits that fail: a foreign key that is checked at the end of the turn.
+    /// Makes its tables, `probe_log` and `probe_boots`, and notes that an instance was constructed.
+    ///
+    /// # Errors
+    /// As [`SqlStorage::exec`].
+    pub fn open(state: &S) -> Result<Self, Error> {
         state.sql().exec(
             "CREATE TABLE IF NOT EXISTS probe_log (line TEXT NOT NULL);
-             CREATE TABLE IF NOT EXISTS probe_boots (at INTEGER NOT NULL);
-             CREATE TABLE IF NOT EXISTS parent (id INTEGER PRIMARY KEY);
-             CREATE TABLE IF NOT EXISTS child (id INTEGER REFERENCES parent DEFERRABLE INITIALLY DEFERRED)",
+             CREATE TABLE IF NOT EXISTS probe_boots (at INTEGER NOT NULL)",
             (),
         )?;
         state.sql().exec("INSERT INTO probe_boots VALUES (?)", [state.now()])?;
         Ok(Self(state.clone()))
     }
 
+    /// Adds a line.
+    ///
+    /// # Errors
+    /// As [`SqlStorage::exec`].
     #[allow(clippy::needless_pass_by_value)] // so that `json!` can stand in the call
-    pub(crate) fn note(&self, line: Value) -> Result<(), Error> {
+    pub fn note(&self, line: Value) -> Result<(), Error> {
         self.0.sql().exec("INSERT INTO probe_log VALUES (?)", [line.to_string()]).map(drop)
     }
 
-    pub(crate) fn lines(&self) -> Result<Value, Failure> {
+    /// All lines, as a list.
+    ///
+    /// # Errors
+    /// As [`SqlStorage::exec`].
+    pub fn lines(&self) -> Result<Value, Failure> {
         #[derive(Deserialize)]
         struct Row {
             line: String,
@@ -42,7 +51,11 @@ impl<S: ObjectState> Log<S> {
         Ok(Value::Array(lines.collect::<Result<_, _>>()?))
     }
 
-    pub(crate) fn boots(&self) -> Result<Value, Failure> {
+    /// When instances were constructed, as a list of milliseconds.
+    ///
+    /// # Errors
+    /// As [`SqlStorage::exec`].
+    pub fn boots(&self) -> Result<Value, Failure> {
         #[derive(Deserialize)]
         struct Row {
             at: i64,
