@@ -67,6 +67,8 @@ mod answered;
 pub mod base36;
 mod body;
 mod connections;
+#[doc(hidden)]
+pub mod deadline;
 #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
 mod engine;
 mod env;

@@ -85,6 +85,11 @@ impl Rows {
         self.rows.iter().map(|values| Row { columns: &self.columns, values })
     }
 
+    /// The values of each row, for whoever keeps them: nothing is copied.
+    pub fn into_values(self) -> impl ExactSizeIterator<Item = Vec<Value>> {
+        self.rows.into_iter()
+    }
+
     /// The first row.
     pub fn first(&self) -> Option<Row<'_>> {
         self.iter().next()

@@ -4,11 +4,13 @@
 //! down, by turning the time negative: then no step of the clock brings the row back. It stays for the alarm, which gives
 //! notice of it.
 
-use super::{
+use super::grant::{Expired, Grant, Holder, Token};
+use do_core::{
+    Alarm, Error, ErrorKind, ObjectState, Row, Timestamp,
     deadline::{self, Deadline, Due},
-    grant::{Expired, Grant, Holder, Token},
+    limits::ALARM_MAX_MS,
+    tables::Tables,
 };
-use do_core::{Alarm, Error, ErrorKind, ObjectState, Row, Timestamp, limits::ALARM_MAX_MS, tables::Tables};
 use std::{rc::Rc, time::Duration};
 
 /// Longest time that something is held without being renewed: 30 days. The shortest is a millisecond.

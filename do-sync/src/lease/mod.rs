@@ -2,7 +2,6 @@
 //!
 //! Whether a lease is held is decided by the object's clock at each call. The alarm only tidies and gives notice.
 
-mod deadline;
 mod grant;
 mod holds;
 

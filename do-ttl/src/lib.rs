@@ -1,0 +1,24 @@
+//! Rows that expire: caches, sessions and codes in a Durable Object, swept by its one alarm. The same code runs on
+//! Cloudflare Workers and on native tokio servers.
+
+mod entry;
+mod expired;
+mod limits;
+mod load;
+mod pace;
+mod rows;
+mod settings;
+mod stats;
+mod store;
+mod sweeper;
+mod ttl;
+mod write;
+
+pub use entry::{Entry, Put, PutIfAbsent, Swap, Version};
+pub use expired::Cause;
+pub use pace::Pace;
+pub use settings::{OnFull, Settings};
+pub use stats::Stats;
+pub use store::{ENTRY_BYTES, KEY_BYTES, TtlStore};
+pub use sweeper::{NAME_BYTES, Sweeper};
+pub use ttl::Ttl;

@@ -1,0 +1,54 @@
+use std::time::Duration;
+
+/// How a [`Sweeper`](crate::Sweeper) works: when it wakes, and how much it does at once.
+///
+/// ```
+/// use do_ttl::Pace;
+/// use std::time::Duration;
+///
+/// // A cache whose rows may lie around for a minute: a sixtieth of the wakes.
+/// let pace = Pace::new().slack(Duration::from_secs(60));
+/// # drop(pace);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub struct Pace {
+    pub(crate) slack: Duration,
+    pub(crate) slice_rows: u32,
+    pub(crate) slice_bytes: u64,
+    pub(crate) rows_per_wake: u32,
+}
+
+impl Pace {
+    /// A second of slack, slices of 64 rows and 1 MiB, 10,000 rows for each wake.
+    pub fn new() -> Self {
+        Self { slack: Duration::from_secs(1), slice_rows: 64, slice_bytes: 1 << 20, rows_per_wake: 10_000 }
+    }
+
+    /// The alarm comes so long after the soonest expiry, and takes with it what expired meanwhile: it wakes the object at most
+    /// once in this time. What is expired is never seen, however long it lies there. A second by default.
+    pub fn slack(self, slack: Duration) -> Self {
+        Self { slack, ..self }
+    }
+
+    /// Most rows deleted in one turn (at least 1); between turns other events run. 64 by default.
+    pub fn slice_rows(self, rows: u32) -> Self {
+        Self { slice_rows: rows.max(1), ..self }
+    }
+
+    /// Most bytes of values deleted in one turn; one row always. 1 MiB by default.
+    pub fn slice_bytes(self, bytes: u64) -> Self {
+        Self { slice_bytes: bytes, ..self }
+    }
+
+    /// Most rows deleted in one run of the alarm (at least 1); the rest has a run of its own right after it. 10,000 by default.
+    pub fn rows_per_wake(self, rows: u32) -> Self {
+        Self { rows_per_wake: rows.max(1), ..self }
+    }
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self::new()
+    }
+}

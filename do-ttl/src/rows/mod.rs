@@ -1,0 +1,13 @@
+//! The table of all stores of an object, and every statement on it.
+//!
+//! One table without row ids, clustered by store and key, and one index by expiry: a put writes a row in each of them and
+//! reads none. The size is in the index, so that a sweep knows what it deletes without reading it. What never expires is not
+//! in the index, whose condition each statement has to repeat.
+//!
+//! The texts are constants, so that they are compiled once.
+
+mod row;
+mod table;
+
+pub(crate) use row::{Found, NewRow};
+pub(crate) use table::Rows;

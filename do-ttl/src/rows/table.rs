@@ -1,0 +1,143 @@
+use super::row::{Found, NewRow, Overdue, Whole, found, number};
+use do_core::{Error, Failure, Params, SqlStorage, Timestamp, Value, tables};
+use std::cell::Cell;
+
+/// What begins the names of all tables.
+const PREFIX: &str = "_ttl";
+
+const CREATE: &str = "
+CREATE TABLE IF NOT EXISTS _ttl (
+    store TEXT NOT NULL, key TEXT NOT NULL, expires INTEGER, bytes INTEGER NOT NULL, version INTEGER NOT NULL,
+    idle INTEGER, until INTEGER, value BLOB NOT NULL, PRIMARY KEY (store, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS _ttl_due ON _ttl (store, expires, bytes) WHERE expires IS NOT NULL;
+";
+
+/// The table and what it cost.
+pub(crate) struct Rows<Q> {
+    pub(crate) sql: Q,
+    read: Cell<u64>,
+    written: Cell<u64>,
+    /// It was found missing: everything that the object had is gone (rule E14).
+    is_gone: Cell<bool>,
+}
+
+impl<Q: SqlStorage> Rows<Q> {
+    pub(crate) fn new(sql: &Q) -> Self {
+        Self { sql: sql.clone(), read: Cell::default(), written: Cell::default(), is_gone: Cell::default() }
+    }
+
+    /// All of what `body` writes, or nothing of it.
+    pub(crate) fn together<T>(&self, body: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        self.sql.transaction(|| body().map_err(Failure::from)).map_err(Error::from)
+    }
+
+    /// Rows read and written so far, as the platform bills them; 0 where the host does not count.
+    pub(crate) fn cost(&self) -> (u64, u64) {
+        (self.read.get(), self.written.get())
+    }
+
+    /// Whether the table was made anew since this was asked last.
+    pub(crate) fn take_gone(&self) -> bool {
+        self.is_gone.take()
+    }
+
+    /// Runs what needs no table to be there: without it there is nothing.
+    pub(crate) fn query(&self, sql: &str, params: impl Params) -> Result<do_core::Rows, Error> {
+        match self.sql.exec(sql, params) {
+            Err(error) if tables::is_missing(&error, PREFIX) => {
+                self.is_gone.set(true);
+                Ok(do_core::Rows::default())
+            }
+            result => self.counted(result),
+        }
+    }
+
+    /// Runs what makes the tables if they are not there.
+    pub(crate) fn write(&self, sql: &str, params: Vec<Value>) -> Result<do_core::Rows, Error> {
+        match self.sql.exec(sql, params.clone()) {
+            Err(error) if tables::is_missing(&error, PREFIX) => {
+                self.is_gone.set(true);
+                self.sql.exec(CREATE, ())?;
+                self.counted(self.sql.exec(sql, params))
+            }
+            result => self.counted(result),
+        }
+    }
+
+    fn counted(&self, result: Result<do_core::Rows, Error>) -> Result<do_core::Rows, Error> {
+        if let Ok(rows) = &result {
+            self.read.set(self.read.get() + rows.rows_read().unwrap_or(0));
+            self.written.set(self.written.get() + rows.rows_written().unwrap_or(0));
+        }
+        result
+    }
+
+    /// A row, expired or not. 1 read, or 0.
+    pub(crate) fn find(&self, store: &str, key: &str) -> Result<Option<Found>, Error> {
+        const SQL: &str = concat!("SELECT ", found!(), " FROM _ttl WHERE store = ? AND key = ?");
+        self.query(SQL, (store, key))?.first().map(|row| Found::read(&row)).transpose()
+    }
+
+    /// A row that is not expired. 1 read, or 0.
+    pub(crate) fn live(&self, store: &str, key: &str, now: Timestamp) -> Result<Option<Whole>, Error> {
+        const SQL: &str = concat!(
+            "SELECT ",
+            found!(),
+            ", value FROM _ttl WHERE store = ? AND key = ? AND (expires IS NULL OR expires > ?)"
+        );
+        self.query(SQL, (store, key, now))?.into_values().next().map(Whole::read).transpose()
+    }
+
+    /// Writes a row over whatever is there. 0 read, 2 written; 1 if it never expires.
+    pub(crate) fn upsert(&self, row: &NewRow<'_>) -> Result<(), Error> {
+        const SQL: &str = "INSERT INTO _ttl (store, key, expires, bytes, version, idle, until, value) \
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET expires = excluded.expires, \
+             bytes = excluded.bytes, version = excluded.version, idle = excluded.idle, until = excluded.until, \
+             value = excluded.value";
+        let params = vec![
+            row.store.into(),
+            row.key.into(),
+            row.expiry.expires.into(),
+            number(row.bytes())?,
+            number(row.version.get())?,
+            row.expiry.idle.into(),
+            row.expiry.until.into(),
+            row.value.clone().into(),
+        ];
+        self.write(SQL, params).map(drop)
+    }
+
+    /// Sets the expiry of a row that is there. 1 read, 2 written.
+    pub(crate) fn touch(&self, store: &str, key: &str, expiry: &crate::ttl::Expiry) -> Result<(), Error> {
+        const SQL: &str = "UPDATE _ttl SET expires = ?, idle = ?, until = ? WHERE store = ? AND key = ?";
+        self.query(SQL, (expiry.expires, expiry.idle, expiry.until, store, key)).map(drop)
+    }
+
+    /// Deletes a row. 1 read, 1 written; nothing if it is not there.
+    pub(crate) fn delete(&self, store: &str, key: &str) -> Result<(), Error> {
+        self.query("DELETE FROM _ttl WHERE store = ? AND key = ?", (store, key)).map(drop)
+    }
+
+    /// The soonest expiry of the first store behind `store` that has one. 1 read, or 0.
+    pub(crate) fn soonest_behind(&self, store: &str) -> Result<Option<(String, Timestamp)>, Error> {
+        const SQL: &str = "SELECT store, expires FROM _ttl INDEXED BY _ttl_due WHERE expires IS NOT NULL AND store > ? \
+             ORDER BY store, expires LIMIT 1";
+        let rows = self.query(SQL, (store,))?;
+        rows.first().map(|row| Ok((row.at(0)?, row.at(1)?))).transpose()
+    }
+
+    /// What expires first in a store, up to a moment, at most so many. 1 read for each.
+    pub(crate) fn due(&self, store: &str, upto: Timestamp, most: u32) -> Result<Vec<Overdue>, Error> {
+        const SQL: &str = "SELECT expires, bytes, key FROM _ttl INDEXED BY _ttl_due WHERE store = ? \
+             AND expires IS NOT NULL AND expires <= ? ORDER BY expires, bytes, key LIMIT ?";
+        self.query(SQL, (store, upto, most))?.iter().map(|row| Overdue::read(&row)).collect()
+    }
+
+    /// Deletes all that [`due`](Self::due) gave up to this one. 1 read and 1 written for each.
+    pub(crate) fn delete_through(&self, store: &str, last: &Overdue) -> Result<(), Error> {
+        const SQL: &str = "DELETE FROM _ttl INDEXED BY _ttl_due WHERE store = ? AND expires IS NOT NULL \
+             AND (expires, bytes, key) <= (?, ?, ?)";
+        self.query(SQL, (store, last.expires, number(last.bytes)?, last.key.as_str())).map(drop)
+    }
+}

@@ -1,0 +1,68 @@
+use std::time::Duration;
+
+/// The settings of one [`TtlStore`](crate::TtlStore).
+///
+/// ```
+/// use do_ttl::Settings;
+///
+/// let settings = Settings::new().max_entries(10_000).max_bytes(64 << 20);
+/// # drop(settings);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[must_use]
+pub struct Settings {
+    pub(crate) max_entries: Option<u64>,
+    pub(crate) max_bytes: Option<u64>,
+    pub(crate) on_full: OnFull,
+    pub(crate) notify: bool,
+    pub(crate) throttle: Option<Duration>,
+}
+
+/// What happens to an entry for which there is no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum OnFull {
+    /// Those that expire soonest make room for it. What never expires stays.
+    #[default]
+    Evict,
+    /// It is refused.
+    Refuse,
+}
+
+impl Settings {
+    /// Without limits; nothing is told of what expires.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Most entries, those included that are expired and not swept yet. Never more, not even for a moment.
+    pub fn max_entries(self, entries: u64) -> Self {
+        Self { max_entries: Some(entries), ..self }
+    }
+
+    /// Most bytes of keys and values together, as [`max_entries`](Self::max_entries) counts them.
+    pub fn max_bytes(self, bytes: u64) -> Self {
+        Self { max_bytes: Some(bytes), ..self }
+    }
+
+    /// What happens when it is full. [`OnFull::Evict`] by default.
+    pub fn on_full(self, on_full: OnFull) -> Self {
+        Self { on_full, ..self }
+    }
+
+    /// What expires or is evicted is told to the handler of [`Sweeper::on_alarm_with`](crate::Sweeper::on_alarm_with), at
+    /// least once. Costs a row read for each put.
+    pub fn notify(self, notify: bool) -> Self {
+        Self { notify, ..self }
+    }
+
+    /// A use moves the expiry of a [sliding](crate::Ttl::sliding) entry only when that makes it later by this. A twentieth of
+    /// its idle time by default.
+    pub fn throttle(self, throttle: Duration) -> Self {
+        Self { throttle: Some(throttle), ..self }
+    }
+
+    pub(crate) fn is_limited(&self) -> bool {
+        self.max_entries.is_some() || self.max_bytes.is_some()
+    }
+}

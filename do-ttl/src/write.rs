@@ -1,0 +1,85 @@
+//! The writers of a store: every row is written, moved in time and removed here, so that limits, notices and loads under way
+//! have one place in which they learn of it.
+
+use crate::{
+    Put, Ttl, TtlStore,
+    rows::{Found, NewRow},
+    ttl::Expiry,
+};
+use bytes::Bytes;
+use do_core::{Error, ObjectState, Timestamp};
+
+impl<S: ObjectState> TtlStore<S> {
+    /// Writes a row over whatever is there.
+    pub(crate) fn set(&self, key: &str, value: Bytes, ttl: Ttl) -> Result<Put, Error> {
+        let inner = &self.sweeper.0;
+        let Some(expiry) = self.expiry(ttl) else {
+            if let Some(found) = self.found(key)? {
+                self.unset(key, &found)?;
+            }
+            return Ok(Put::Removed);
+        };
+        let row = NewRow { store: self.name(), key, value, version: inner.version(), expiry };
+        if self.looks_first() {
+            inner.rows.together(|| {
+                let old = inner.rows.find(self.name(), key)?;
+                if let Some(old) = old.as_ref().filter(|old| !old.is_live(self.now())) {
+                    self.replace_expired(key, old)?;
+                }
+                self.admit(key, old.as_ref(), row.bytes())?;
+                inner.rows.upsert(&row)
+            })?;
+        } else {
+            inner.rows.upsert(&row)?;
+        }
+        self.shared.count(|stats| stats.puts += 1);
+        self.changed(key);
+        inner.arm(expiry.expires)?;
+        Ok(Put::Stored { version: row.version, expires: expiry.expires })
+    }
+
+    /// Removes a row that is there and not expired.
+    pub(crate) fn unset(&self, key: &str, found: &Found) -> Result<(), Error> {
+        let inner = &self.sweeper.0;
+        if self.shared.settings.is_limited() {
+            inner.rows.together(|| {
+                self.discharge(1, found.bytes)?;
+                inner.rows.delete(self.name(), key)
+            })?;
+        } else {
+            inner.rows.delete(self.name(), key)?;
+        }
+        self.changed(key);
+        Ok(())
+    }
+
+    /// Moves a row that is there and not expired to another time.
+    pub(crate) fn retime(&self, key: &str, expiry: &Expiry) -> Result<(), Error> {
+        self.sweeper.0.rows.touch(self.name(), key, expiry)?;
+        self.sweeper.0.arm(expiry.expires)
+    }
+
+    /// Whether a write has to know what it replaces.
+    fn looks_first(&self) -> bool {
+        self.shared.settings.notify || self.shared.settings.is_limited()
+    }
+
+    /// A use: what slides expires later. Gives when it expires.
+    pub(crate) fn slide(&self, key: &str, found: &Found) -> Result<Option<Timestamp>, Error> {
+        let Some(idle) = found.idle else { return Ok(found.expires) };
+        let later = Timestamp::from_millis(self.now().as_millis().saturating_add(idle));
+        let later = found.until.map_or(later, |until| until.min(later));
+        let throttle = self
+            .shared
+            .settings
+            .throttle
+            .map_or(idle / 20, |throttle| i64::try_from(throttle.as_millis()).unwrap_or(i64::MAX));
+        let gained = found.expires.map_or(0, |expires| later.as_millis() - expires.as_millis());
+        if gained < throttle.max(1) {
+            return Ok(found.expires);
+        }
+        let expiry = Expiry { expires: Some(later), idle: found.idle, until: found.until };
+        self.retime(key, &expiry)?;
+        Ok(Some(later))
+    }
+}
