@@ -1,6 +1,7 @@
 //! Rows that expire: caches, sessions and codes in a Durable Object, swept by its one alarm. The same code runs on
 //! Cloudflare Workers and on native tokio servers.
 
+mod cost;
 mod entry;
 mod expired;
 mod limits;

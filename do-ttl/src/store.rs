@@ -61,7 +61,7 @@ impl<S: ObjectState> TtlStore<S> {
     /// # Errors
     /// [`ErrorKind::Limit`] for a key or a value that is too large; as [`SqlStorage::exec`](do_core::SqlStorage::exec). Nothing has changed then.
     pub fn put(&self, key: &str, value: impl Into<Bytes>, ttl: impl Into<Ttl>) -> Result<Put, Error> {
-        let value = self.check(key, value.into())?;
+        let value = checked(key, value.into())?;
         self.set(key, value, ttl.into())
     }
 
@@ -138,7 +138,7 @@ impl<S: ObjectState> TtlStore<S> {
         value: impl Into<Bytes>,
         ttl: impl Into<Ttl>,
     ) -> Result<PutIfAbsent, Error> {
-        let value = self.check(key, value.into())?;
+        let value = checked(key, value.into())?;
         match self.get_entry(key)? {
             Some(entry) => Ok(PutIfAbsent::Present(entry)),
             None => Ok(PutIfAbsent::Done(self.set(key, value, ttl.into())?)),
@@ -156,7 +156,7 @@ impl<S: ObjectState> TtlStore<S> {
         value: impl Into<Bytes>,
         ttl: impl Into<Ttl>,
     ) -> Result<Swap, Error> {
-        let value = self.check(key, value.into())?;
+        let value = checked(key, value.into())?;
         match self.found(key)? {
             Some(found) if found.version == version => Ok(Swap::Done(self.set(key, value, ttl.into())?)),
             _ => Ok(Swap::Differs(self.get_entry(key)?)),
@@ -176,19 +176,6 @@ impl<S: ObjectState> TtlStore<S> {
         let now = self.now();
         Ok(self.sweeper.0.rows.find(self.name(), key)?.filter(|found| found.is_live(now)))
     }
-
-    fn check(&self, key: &str, value: Bytes) -> Result<Bytes, Error> {
-        let bytes = key.len() + value.len();
-        if key.len() > KEY_BYTES || bytes > ENTRY_BYTES {
-            let start: String = key.chars().take(32).collect();
-            let message = format!(
-                "the key {start:?} has {} bytes, with its value {bytes}; the limits are {KEY_BYTES} and {ENTRY_BYTES}",
-                key.len()
-            );
-            return Err(Error::new(ErrorKind::Limit, message));
-        }
-        Ok(value)
-    }
 }
 
 impl<S: ObjectState> Clone for TtlStore<S> {
@@ -202,4 +189,18 @@ impl<S: ObjectState> fmt::Debug for TtlStore<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TtlStore").field("name", &self.shared.name).finish_non_exhaustive()
     }
+}
+
+/// Whether they are within the limits.
+pub(crate) fn checked(key: &str, value: Bytes) -> Result<Bytes, Error> {
+    let bytes = key.len() + value.len();
+    if key.len() > KEY_BYTES || bytes > ENTRY_BYTES {
+        let start: String = key.chars().take(32).collect();
+        let message = format!(
+            "the key {start:?} has {} bytes, with its value {bytes}; the limits are {KEY_BYTES} and {ENTRY_BYTES}",
+            key.len()
+        );
+        return Err(Error::new(ErrorKind::Limit, message));
+    }
+    Ok(value)
 }
