@@ -18,7 +18,7 @@ pub use entry::{Entry, Put, PutIfAbsent, Swap, Version};
 pub use expired::Cause;
 pub use pace::Pace;
 pub use settings::{OnFull, Settings};
-pub use stats::Stats;
+pub use stats::{BACKLOG_MAX, Counters, Stats, Usage};
 pub use store::{ENTRY_BYTES, KEY_BYTES, TtlStore};
 pub use sweeper::{NAME_BYTES, Sweeper};
 pub use ttl::Ttl;

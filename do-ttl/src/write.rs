@@ -32,7 +32,7 @@ impl<S: ObjectState> TtlStore<S> {
         } else {
             inner.rows.upsert(&row)?;
         }
-        self.shared.count(|stats| stats.puts += 1);
+        self.shared.count(|counters| counters.puts += 1);
         self.changed(key);
         inner.arm(expiry.expires)?;
         Ok(Put::Stored { version: row.version, expires: expiry.expires })

@@ -6,6 +6,7 @@
 //!
 //! The texts are constants, so that they are compiled once.
 
+mod counts;
 mod row;
 mod table;
 
