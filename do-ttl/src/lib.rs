@@ -16,6 +16,7 @@ mod write;
 
 pub use entry::{Entry, Put, PutIfAbsent, Swap, Version};
 pub use expired::Cause;
+pub use limits::EVICTED_PER_PUT;
 pub use pace::Pace;
 pub use settings::{OnFull, Settings};
 pub use stats::{BACKLOG_MAX, Counters, Stats, Usage};

@@ -1,5 +1,6 @@
 use crate::{
-    Counters, Entry, Put, PutIfAbsent, Settings, Swap, Sweeper, Ttl, Version, rows::Found, ttl::Expiry,
+    Counters, Entry, Put, PutIfAbsent, Settings, Swap, Sweeper, Ttl, Version, limits::Leftover, rows::Found,
+    ttl::Expiry,
 };
 use bytes::Bytes;
 use do_core::{Error, ErrorKind, ObjectState, Timestamp, limits};
@@ -25,11 +26,12 @@ pub(crate) struct Shared {
     pub(crate) name: String,
     pub(crate) settings: Settings,
     pub(crate) counters: Cell<Counters>,
+    pub(crate) leftover: Cell<Leftover>,
 }
 
 impl Shared {
     pub(crate) fn new(name: &str, settings: Settings) -> Self {
-        Self { name: name.to_owned(), settings, counters: Cell::default() }
+        Self { name: name.to_owned(), settings, counters: Cell::default(), leftover: Cell::default() }
     }
 
     pub(crate) fn count(&self, change: impl FnOnce(&mut Counters)) {
