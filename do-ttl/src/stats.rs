@@ -1,4 +1,4 @@
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 /// What a store did since the instance began, and what it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -55,9 +55,3 @@ pub struct Usage {
 
 /// Expired entries that [`Stats::backlog`] counts at most.
 pub const BACKLOG_MAX: u32 = 1_000;
-
-impl fmt::Display for Usage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} entries, {} bytes", self.entries, self.bytes)
-    }
-}

@@ -71,7 +71,7 @@ impl<S: ObjectState> TtlStore<S> {
         let left = has.minus(sum(&going));
         // A store that had more than its limits, because they are lower than they were, takes what does not make it more.
         if !left.plus(growth).is_within(most.max(has)) {
-            return self.refuse(key, &going, left, most);
+            return self.refuse(key, &going, left);
         }
         let admission = self.let_go(key, &going)?;
         rows.count(store, left.plus(growth))?;
@@ -80,19 +80,26 @@ impl<S: ObjectState> TtlStore<S> {
 
     /// There is no room, even when these are gone. They go nevertheless if more of their kind could follow: then the same
     /// put finds room when it is tried again.
-    fn refuse(&self, key: &str, going: &[Overdue], left: Usage, most: Usage) -> Result<Admission, Error> {
+    fn refuse(&self, key: &str, going: &[Overdue], left: Usage) -> Result<Admission, Error> {
         if going.len() < EVICTED_PER_PUT as usize {
-            let refusal =
-                Error::new(ErrorKind::Limit, format!("the store {:?} is full: {most}", self.name()));
+            let refusal = Error::new(ErrorKind::Limit, self.is_full());
             return Ok(Admission { refusal: Some(refusal), ..Admission::default() });
         }
         let admission = self.let_go(key, going)?;
         self.sweeper.0.rows.count(self.name(), left)?;
         let message = format!(
-            "the store {:?} is full: {most}. {EVICTED_PER_PUT} entries made room, which is not enough; try again",
-            self.name()
+            "{}. {EVICTED_PER_PUT} entries made room, which is not enough; try again",
+            self.is_full()
         );
         Ok(Admission { refusal: Some(Error::new(ErrorKind::Transient, message)), ..admission })
+    }
+
+    fn is_full(&self) -> String {
+        let settings = &self.shared.settings;
+        let limit = |limit: Option<u64>, what| limit.map(|most| format!("{most} {what}"));
+        let limits = [limit(settings.max_entries, "entries"), limit(settings.max_bytes, "bytes")];
+        let limits: Vec<_> = limits.into_iter().flatten().collect();
+        format!("the store {:?} is full: it takes {}", self.name(), limits.join(" and "))
     }
 
     /// What is to make room for so much, as far as one put may: of what is expired, or of all that expires.
