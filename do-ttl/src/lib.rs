@@ -4,7 +4,9 @@
 mod entry;
 mod expired;
 mod limits;
+mod list;
 mod load;
+mod many;
 mod pace;
 mod rows;
 mod settings;
@@ -12,13 +14,16 @@ mod stats;
 mod store;
 mod sweeper;
 mod ttl;
+mod typed;
 mod write;
 
 pub use entry::{Entry, Put, PutIfAbsent, Swap, Version};
 pub use expired::Cause;
+pub use list::{PAGE_BYTES, PAGE_ENTRIES, Page};
 pub use pace::Pace;
 pub use settings::{OnFull, Settings};
 pub use stats::Stats;
 pub use store::{ENTRY_BYTES, KEY_BYTES, TtlStore};
 pub use sweeper::{NAME_BYTES, Sweeper};
 pub use ttl::Ttl;
+pub use typed::Typed;

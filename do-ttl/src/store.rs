@@ -1,5 +1,6 @@
 use crate::{
-    Entry, Put, PutIfAbsent, Settings, Stats, Swap, Sweeper, Ttl, Version, rows::Found, ttl::Expiry,
+    Entry, Put, PutIfAbsent, Settings, Stats, Swap, Sweeper, Ttl, Version, load::Loads, rows::Found,
+    ttl::Expiry,
 };
 use bytes::Bytes;
 use do_core::{Error, ErrorKind, ObjectState, Timestamp, limits};
@@ -25,11 +26,12 @@ pub(crate) struct Shared {
     pub(crate) name: String,
     pub(crate) settings: Settings,
     pub(crate) stats: Cell<Stats>,
+    pub(crate) loads: Loads,
 }
 
 impl Shared {
     pub(crate) fn new(name: &str, settings: Settings) -> Self {
-        Self { name: name.to_owned(), settings, stats: Cell::default() }
+        Self { name: name.to_owned(), settings, stats: Cell::default(), loads: Loads::default() }
     }
 
     pub(crate) fn count(&self, change: impl FnOnce(&mut Stats)) {
@@ -113,7 +115,11 @@ impl<S: ObjectState> TtlStore<S> {
     /// # Errors
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub fn remove(&self, key: &str) -> Result<bool, Error> {
-        let Some(found) = self.found(key)? else { return Ok(false) };
+        let Some(found) = self.found(key)? else {
+            // What is being loaded for it is not to come back.
+            self.changed(key);
+            return Ok(false);
+        };
         self.unset(key, &found)?;
         Ok(true)
     }
@@ -123,7 +129,10 @@ impl<S: ObjectState> TtlStore<S> {
     /// # Errors
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub fn take(&self, key: &str) -> Result<Option<Entry>, Error> {
-        let Some(whole) = self.sweeper.0.rows.live(self.name(), key, self.now())? else { return Ok(None) };
+        let Some(whole) = self.sweeper.0.rows.live(self.name(), key, self.now())? else {
+            self.changed(key);
+            return Ok(None);
+        };
         self.unset(key, &whole.found)?;
         Ok(Some(whole.into_entry()))
     }
@@ -177,7 +186,7 @@ impl<S: ObjectState> TtlStore<S> {
         Ok(self.sweeper.0.rows.find(self.name(), key)?.filter(|found| found.is_live(now)))
     }
 
-    fn check(&self, key: &str, value: Bytes) -> Result<Bytes, Error> {
+    pub(crate) fn check(&self, key: &str, value: Bytes) -> Result<Bytes, Error> {
         let bytes = key.len() + value.len();
         if key.len() > KEY_BYTES || bytes > ENTRY_BYTES {
             let start: String = key.chars().take(32).collect();
