@@ -1,6 +1,7 @@
 //! Rows that expire: caches, sessions and codes in a Durable Object, swept by its one alarm. The same code runs on
 //! Cloudflare Workers and on native tokio servers.
 
+mod cache;
 mod entry;
 mod expired;
 mod limits;
@@ -14,6 +15,7 @@ mod sweeper;
 mod ttl;
 mod write;
 
+pub use cache::{CacheSettings, TtlCache, TtlCacheStub};
 pub use entry::{Entry, Put, PutIfAbsent, Swap, Version};
 pub use expired::Cause;
 pub use pace::Pace;
