@@ -170,8 +170,8 @@ impl<St: Stub> TtlCacheStub<St> {
 
     async fn call(&self, call: Call) -> Result<Reply, Error> {
         let may_repeat = |error: &Error| {
-            let is_undone = error.name() == wire::NO_ROOM_YET;
-            !error.is_overloaded() && (is_undone || call.again && error.is_retryable())
+            let is_undone = error.name() == wire::TRY_AGAIN;
+            !error.is_overloaded() && (is_undone || (call.again && error.is_retryable()))
         };
         self.retries
             .repeat((&self.stub, &self.chance), call.method != Method::GET, may_repeat, || {

@@ -13,8 +13,8 @@ pub(super) const EXPIRES_AT: HeaderName = HeaderName::from_static("expires-at");
 
 /// The word of an answer about a key that is not there.
 pub(super) const ABSENT: &str = "absent";
-/// The word of an answer that another attempt has room for.
-pub(super) const NO_ROOM_YET: &str = "no_room_yet";
+/// The word of an answer that nothing was done, and that another attempt may do it: there is room then.
+pub(super) const TRY_AGAIN: &str = "try_again";
 
 /// An operation that was not done, or why it failed.
 #[derive(Debug)]
@@ -81,6 +81,7 @@ impl From<Error> for Refused {
         match error.kind() {
             ErrorKind::Invalid => Self::new(StatusCode::BAD_REQUEST, "invalid", error.to_string()),
             ErrorKind::Limit => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "limit", error.to_string()),
+            ErrorKind::Transient => Self::new(StatusCode::SERVICE_UNAVAILABLE, TRY_AGAIN, error.to_string()),
             _ => Self::Fault(error),
         }
     }
@@ -92,6 +93,7 @@ pub(super) fn error_of(status: StatusCode, body: &[u8]) -> Error {
         return Error::new(ErrorKind::Application, format!("the object answered {status} and no reason"));
     };
     let kind = match error.as_str() {
+        TRY_AGAIN => return Error::new(ErrorKind::Transient, message).with_name(TRY_AGAIN),
         "invalid" | "method_not_allowed" => ErrorKind::Invalid,
         "limit" => ErrorKind::Limit,
         "unknown_path" => ErrorKind::NotFound,
