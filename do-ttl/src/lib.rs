@@ -3,6 +3,8 @@
 
 mod entry;
 mod expired;
+#[cfg(test)]
+mod inside;
 mod limits;
 mod list;
 mod load;

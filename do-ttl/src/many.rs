@@ -87,3 +87,121 @@ impl<S: ObjectState> TtlStore<S> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{ENTRY_BYTES, Put, Ttl, inside::inside};
+    use do_core::{AlarmScheduler, ErrorKind, ObjectState, SqlStorage, Timestamp, deadline::Due, limits};
+    use std::time::Duration;
+
+    #[test]
+    fn values_come_in_the_order_of_their_keys_and_of_a_key_that_comes_twice_the_last_counts() {
+        inside(0, |object| async move {
+            let store = object.store("s");
+            let items = [("b", "1", Ttl::NEVER), ("a", "2", Ttl::secs(9)), ("b", "3", Ttl::NEVER)];
+            let puts = store.put_many(items)?;
+            let expires = puts.iter().map(|put| match put {
+                Put::Stored { expires, .. } => *expires,
+                Put::Removed => panic!("it is there"),
+            });
+            let nine = object.state.now() + Duration::from_secs(9);
+            assert_eq!(expires.collect::<Vec<_>>(), [None, Some(nine), None]);
+            let values = store.get_many(["b", "x", "a", "b"])?;
+            let some = |value: &'static str| Some(value.into());
+            assert_eq!(values, [some("3"), None, some("2"), some("3")]);
+            assert_eq!(store.get_entries(["a"])?[0].as_ref().unwrap().expires, Some(nine));
+            assert_eq!(store.get_many::<&str>([])?, []);
+            assert_eq!(store.put_many::<&str, &str, Ttl>([])?, []);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn one_that_is_over_at_once_removes_its_key_among_the_others() {
+        inside(0, |object| async move {
+            let store = object.store("s");
+            let _ = store.put("a", "old", Ttl::NEVER)?;
+            let puts = store.put_many([("a", "", Ttl::millis(0)), ("b", "b", Ttl::NEVER)])?;
+            assert_eq!(puts[0], Put::Removed);
+            assert_eq!(store.get_many(["a", "b"])?, [None, Some("b".into())]);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn nothing_of_many_is_stored_when_one_cannot_be() {
+        inside(0, |object| async move {
+            let store = object.store("s");
+            let _ = store.put("a", "old", Ttl::NEVER)?;
+            let items =
+                [("a", vec![1]), ("b", vec![0; ENTRY_BYTES])].map(|(key, value)| (key, value, Ttl::secs(9)));
+            assert_eq!(store.put_many(items).unwrap_err().kind(), ErrorKind::Limit);
+            assert_eq!(store.get_many(["a", "b"])?, [Some("old".into()), None]);
+            assert_eq!(object.state.alarms().get().await?, None);
+            // The last one fails in the database.
+            object.state.sql().exec(
+                "CREATE TRIGGER no BEFORE INSERT ON _ttl WHEN NEW.key = 'z' BEGIN SELECT RAISE(ABORT, 'no'); END",
+                (),
+            )?;
+            let items = ["a", "b", "z"].map(|key| (key, "new", Ttl::secs(9)));
+            assert_eq!(store.put_many(items).unwrap_err().kind(), ErrorKind::Sql);
+            assert_eq!(store.get_many(["a", "b"])?, [Some("old".into()), None]);
+            assert_eq!(object.state.alarms().get().await?, None);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn the_alarm_of_many_is_set_once_for_the_soonest() {
+        inside(0, |object| async move {
+            let store = object.store("s");
+            let items = (0..2_000_i64).map(|n| (n.to_string(), "v", Ttl::secs(3_000 - n)));
+            assert_eq!(store.put_many(items)?.len(), 2_000);
+            let soonest = object.state.now() + Duration::from_secs(1_001 + 1);
+            assert_eq!(object.state.alarms().get().await?, Some(soonest));
+            assert_eq!(object.sweeper.0.deadline().sets(), 1);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn removed_are_as_many_as_were_there() {
+        inside(0, |object| async move {
+            let store = object.store("s");
+            let keys: Vec<_> = (0..250).map(|n| n.to_string()).collect();
+            store.put_many(keys.iter().map(|key| (key, "v", Ttl::NEVER)))?;
+            let _ = store.put("gone", "v", Ttl::secs(1))?;
+            object.state.sleep(Duration::from_secs(1)).await;
+            assert_eq!(store.remove_many(["0", "0", "x", "gone"])?, 1);
+            assert_eq!(store.remove_many(&keys)?, 249);
+            assert!(store.get_many(&keys)?.iter().all(Option::is_none));
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn values_that_are_too_large_together_are_refused() {
+        inside(0, |object| async move {
+            let store = object.store("s");
+            let _ = store.put("k", vec![0; 1_900_000], Ttl::NEVER)?;
+            let most = limits::SQL_RESULT_BYTES / 1_900_000;
+            assert_eq!(store.get_many(vec!["k"; most])?.len(), most);
+            assert_eq!(store.get_many(vec!["k"; most + 1]).unwrap_err().kind(), ErrorKind::Limit);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn each_of_many_is_a_use() {
+        inside(0, |object| async move {
+            let store = object.store("s");
+            let ttl = Ttl::sliding(Duration::from_secs(10));
+            let _ = store.put("k", "v", ttl)?;
+            object.state.sleep(Duration::from_secs(6)).await;
+            let expires: Option<Timestamp> =
+                store.get_entries(["k"])?.remove(0).and_then(|entry| entry.expires);
+            assert_eq!(expires, Some(object.state.now() + Duration::from_secs(10)));
+            Ok(())
+        });
+    }
+}

@@ -102,8 +102,14 @@ impl<S: ObjectState> TtlStore<S> {
     /// # Errors
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub fn touch(&self, key: &str, ttl: impl Into<Ttl>) -> Result<bool, Error> {
-        let Some(found) = self.found(key)? else { return Ok(false) };
-        match self.expiry(ttl.into()) {
+        let expiry = self.expiry(ttl.into());
+        let Some(found) = self.found(key)? else {
+            if expiry.is_none() {
+                self.changed(key);
+            }
+            return Ok(false);
+        };
+        match expiry {
             None => self.unset(key, &found)?,
             Some(expiry) => self.retime(key, &expiry)?,
         }
