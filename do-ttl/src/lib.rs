@@ -1,9 +1,10 @@
 //! Rows that expire: caches, sessions and codes in a Durable Object, swept by its one alarm. The same code runs on
 //! Cloudflare Workers and on native tokio servers.
 
+mod cost;
 mod entry;
 mod expired;
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod inside;
 mod limits;
 mod list;
@@ -21,10 +22,11 @@ mod write;
 
 pub use entry::{Entry, Put, PutIfAbsent, Swap, Version};
 pub use expired::Cause;
+pub use limits::EVICTED_PER_PUT;
 pub use list::{PAGE_BYTES, PAGE_ENTRIES, Page};
 pub use pace::Pace;
 pub use settings::{OnFull, Settings};
-pub use stats::Stats;
+pub use stats::{BACKLOG_MAX, Counters, Stats, Usage};
 pub use store::{ENTRY_BYTES, KEY_BYTES, TtlStore};
 pub use sweeper::{NAME_BYTES, Sweeper};
 pub use ttl::Ttl;

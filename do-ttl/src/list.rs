@@ -115,7 +115,7 @@ impl<S: ObjectState> TtlStore<S> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
     use super::*;
     use crate::{Ttl, inside::inside};

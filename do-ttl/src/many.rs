@@ -2,7 +2,7 @@
 //!
 //! Statement by statement: a list of keys in one costs two rows read for each key, each of them by itself one.
 
-use crate::{Entry, Put, Ttl, TtlStore};
+use crate::{Entry, Put, Ttl, TtlStore, store::checked};
 use bytes::Bytes;
 use do_core::{Error, ErrorKind, ObjectState, limits};
 
@@ -10,24 +10,27 @@ impl<S: ObjectState> TtlStore<S> {
     /// Sets the values of several keys, each with its time, all of them or none. Of a key that comes twice the last value
     /// counts. What each of them did, in their order.
     ///
-    /// As many as one likes: each costs what a [`put`](Self::put) costs, and the alarm is set once at most.
+    /// As many as one likes: each costs what a [`put`](Self::put) costs, and the alarm is set once at most. In a store that
+    /// evicts, those of them that expire soonest may make room for the others.
     ///
     /// # Errors
-    /// As [`put`](Self::put). Nothing has changed then.
+    /// As [`put`](Self::put). Nothing has changed then, and what made room has come back: where [`put`](Self::put) says to
+    /// try again, this is an [`ErrorKind::Limit`].
     pub fn put_many<K: AsRef<str>, V: Into<Bytes>, T: Into<Ttl>>(
         &self,
         items: impl IntoIterator<Item = (K, V, T)>,
     ) -> Result<Vec<Put>, Error> {
-        let mut checked = Vec::new();
+        let mut rows = Vec::new();
         for (key, value, ttl) in items {
-            let value = self.check(key.as_ref(), value.into())?;
-            checked.push((key, value, ttl.into()));
+            let value = checked(key.as_ref(), value.into())?;
+            rows.push((key, value, ttl.into()));
         }
-        self.sweeper.0.rows.together(|| {
-            let mut puts = Vec::with_capacity(checked.len());
+        let counters = self.shared.counters.get();
+        let put_all = || {
+            let mut puts = Vec::with_capacity(rows.len());
             let mut soonest = None;
-            for (key, value, ttl) in checked {
-                let put = self.set_row(key.as_ref(), value, ttl)?;
+            for (key, value, ttl) in rows {
+                let put = self.set_row(key.as_ref(), value, ttl).map_err(of_many)?;
                 if let Put::Stored { expires: Some(expires), .. } = put {
                     soonest = Some(soonest.map_or(expires, |soonest| expires.min(soonest)));
                 }
@@ -35,7 +38,8 @@ impl<S: ObjectState> TtlStore<S> {
             }
             self.sweeper.0.arm(soonest)?;
             Ok(puts)
-        })
+        };
+        self.sweeper.0.rows.together(put_all).inspect_err(|_| self.shared.counters.set(counters))
     }
 
     /// The values of several keys, in the order of the keys. Each is a use, as [`get`](Self::get) is.
@@ -88,10 +92,20 @@ impl<S: ObjectState> TtlStore<S> {
     }
 }
 
-#[cfg(test)]
+/// What made room for one comes back with the rest, so trying again does not help.
+fn of_many(error: Error) -> Error {
+    if !error.is_retryable() {
+        return error;
+    }
+    Error::new(ErrorKind::Limit, format!("{error}, one by one"))
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
-    use crate::{ENTRY_BYTES, Put, Ttl, inside::inside};
-    use do_core::{AlarmScheduler, ErrorKind, ObjectState, SqlStorage, Timestamp, deadline::Due, limits};
+    use crate::{ENTRY_BYTES, Put, Settings, Ttl, inside::inside};
+    use do_core::{
+        AlarmScheduler, ErrorKind, Keys, ObjectState, SqlStorage, Timestamp, deadline::Due, limits,
+    };
     use std::time::Duration;
 
     #[test]
@@ -149,6 +163,29 @@ mod tests {
             assert_eq!(object.state.alarms().get().await?, None);
             Ok(())
         });
+    }
+
+    #[test]
+    fn many_for_which_a_full_store_has_no_room_leave_it_as_it_was() {
+        inside(0, |object| async move {
+            let store = object.sweeper.store("s", Settings::new().max_entries(20).max_bytes(100))?;
+            store.put_many((0..20).map(|n| (n.to_string(), "v", Ttl::secs(60 + n))))?;
+            let before = store.stats()?;
+            let error =
+                store.put_many([("a", "v".repeat(9), 90), ("b", "v".repeat(80), 90)].map(secs)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Limit);
+            assert!(error.to_string().ends_with("is not enough; try again, one by one"), "{error}");
+            assert_eq!((store.list_keys(Keys::all())?.entries.len(), store.stats()?), (20, before));
+            // Where each finds room, they all do.
+            store.put_many((0..9).map(|n| (format!("n{n}"), "v", Ttl::secs(90))))?;
+            assert_eq!(store.list_keys(Keys::prefix("n"))?.entries.len(), 9);
+            assert_eq!(store.list_keys(Keys::all())?.entries.len(), 20);
+            Ok(())
+        });
+    }
+
+    fn secs((key, value, secs): (&str, String, i64)) -> (&str, String, Ttl) {
+        (key, value, Ttl::secs(secs))
     }
 
     #[test]

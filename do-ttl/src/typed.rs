@@ -260,7 +260,7 @@ impl<S: ObjectState, T> fmt::Debug for Typed<S, T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
     use super::*;
     use crate::inside::inside;

@@ -255,12 +255,12 @@ fn one_that_is_called_begins_anew_when_the_key_is_written_before_it_runs() {
 }
 
 #[test]
-fn everything_removed_outdates_every_load() {
+fn clear_outdates_every_load() {
     inside(0, |object| async move {
         let (store, source) = begin(&object);
         let mut asked = ask(&store, &source);
         waits(&mut asked);
-        store.all_changed();
+        assert_eq!(store.clear().await?, 0);
         source.open(Ok("old"));
         has(&mut asked, "old");
         assert_eq!(store.get("k")?, None);

@@ -87,7 +87,7 @@ impl<Q: SqlStorage> Rows<Q> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
     use super::*;
     use crate::{Ttl, inside::inside};
