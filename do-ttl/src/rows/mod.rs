@@ -7,11 +7,13 @@
 //! The texts are constants, so that they are compiled once.
 
 mod counts;
+mod range;
 mod room;
 mod row;
 mod table;
 
 pub(crate) use counts::Growth;
+pub(crate) use range::Ranged;
 pub(crate) use room::Taken;
 pub(crate) use row::{Found, NewRow, Overdue};
 pub(crate) use table::Rows;
