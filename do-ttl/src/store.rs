@@ -32,13 +32,9 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(name: &str, settings: Settings) -> Self {
-        Self {
-            name: name.to_owned(),
-            settings,
-            counters: Cell::default(),
-            leftover: Cell::default(),
-            loads: Loads::default(),
-        }
+        let name = name.to_owned();
+        let (counters, leftover, loads) = Default::default();
+        Self { name, settings, counters, leftover, loads }
     }
 
     pub(crate) fn count(&self, change: impl FnOnce(&mut Counters)) {
@@ -109,8 +105,14 @@ impl<S: ObjectState> TtlStore<S> {
     /// # Errors
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub fn touch(&self, key: &str, ttl: impl Into<Ttl>) -> Result<bool, Error> {
-        let Some(found) = self.found(key)? else { return Ok(false) };
-        match self.expiry(ttl.into()) {
+        let expiry = self.expiry(ttl.into());
+        let Some(found) = self.found(key)? else {
+            if expiry.is_none() {
+                self.changed(key);
+            }
+            return Ok(false);
+        };
+        match expiry {
             None => self.unset(key, &found)?,
             Some(expiry) => self.retime(key, &expiry)?,
         }
