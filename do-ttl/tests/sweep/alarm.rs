@@ -20,7 +20,7 @@ fn t4_the_alarm_is_set_only_when_something_expires_sooner_and_never_later_by_a_p
         {
             put(&kit, key, seconds).await;
             assert_eq!(armed(&kit).await, Some(begin + SECOND * expected), "{key} {seconds}");
-            let set = at_once(&kit, |lab| lab.sweeper.alarms_set()).await;
+            let set = at_once(&kit, |lab| lab.first().stats().unwrap().alarms_set).await;
             assert_eq!(set, sets, "{key} {seconds}");
         }
         // What expires within the slack is swept with it.
