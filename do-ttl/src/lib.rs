@@ -28,6 +28,7 @@ pub use pace::Pace;
 pub use settings::{OnFull, Settings};
 pub use stats::{BACKLOG_MAX, Counters, Stats, Usage};
 pub use store::{ENTRY_BYTES, KEY_BYTES, TtlStore};
+pub use sweep::HANDLER_LIMIT;
 pub use sweeper::{NAME_BYTES, Sweeper};
 pub use ttl::Ttl;
 pub use typed::Typed;

@@ -352,11 +352,11 @@ fn storage_that_fails_while_a_notice_is_put_away_tells_it_again() {
 #[test]
 fn a_run_that_is_cut_off_tells_the_rest_in_the_next_one() {
     told();
-    // Each takes 4 minutes: the platform would cut the run off after 15.
+    // Each takes more than 3 minutes: the platform would cut the run off after 15.
     let kit = Setup::told(|lab, one| {
         TOLD.with_borrow_mut(|told| told.push(one));
         Box::pin(async move {
-            lab.state.sleep(MINUTE * 4).await;
+            lab.state.sleep(SECOND * 200).await;
             Ok(())
         })
     })
@@ -368,5 +368,33 @@ fn a_run_that_is_cut_off_tells_the_rest_in_the_next_one() {
         kit.advance(MINUTE * 60).await;
         assert_eq!(told().len(), 7);
         assert_eq!((rows(&kit).await, wakes().len()), (0, 3));
+    });
+}
+
+#[test]
+fn a_handler_that_panics_or_does_not_end_has_failed_and_is_in_nobodys_way() {
+    told();
+    let kit = Setup::told(|_, one| {
+        let (key, attempt) = (one.key.clone(), one.attempt);
+        TOLD.with_borrow_mut(|told| told.push(one));
+        Box::pin(async move {
+            match key.as_str() {
+                "panics" if attempt == 1 => panic!("a handler of a test"),
+                "hangs" if attempt == 1 => std::future::pending().await,
+                _ => Ok(()),
+            }
+        })
+    })
+    .start();
+    kit.run(async {
+        put(&kit, "panics", 60).await;
+        put(&kit, "hangs", 61).await;
+        put(&kit, "well", 61).await;
+        kit.advance(MINUTE * 10).await;
+        assert_eq!(keys(&told()), [("panics", 1), ("hangs", 1), ("well", 1), ("panics", 2), ("hangs", 2)]);
+        assert_eq!(
+            (rows(&kit).await, at_once(&kit, |lab| lab.first().stats().unwrap().counters.expired).await),
+            (0, 3)
+        );
     });
 }
