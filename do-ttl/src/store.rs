@@ -1,13 +1,13 @@
 use crate::{
-    Counters, Entry, Put, PutIfAbsent, Settings, Swap, Sweeper, Ttl, Version, limits::Leftover, rows::Found,
-    ttl::Expiry,
+    Counters, Entry, Put, PutIfAbsent, Settings, Swap, Sweeper, Ttl, Version, limits::Leftover, load::Loads,
+    rows::Found, ttl::Expiry,
 };
 use bytes::Bytes;
 use do_core::{Error, ErrorKind, ObjectState, Timestamp, limits};
 use std::{cell::Cell, fmt, rc::Rc};
 
 /// Longest key, in UTF-8 bytes.
-pub const KEY_BYTES: usize = 1_024;
+pub const KEY_BYTES: usize = 512;
 
 /// Most bytes of a key and its value together (rule F16, less what the row itself takes).
 pub const ENTRY_BYTES: usize = limits::SQL_VALUE_BYTES - 256;
@@ -27,11 +27,18 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) counters: Cell<Counters>,
     pub(crate) leftover: Cell<Leftover>,
+    pub(crate) loads: Loads,
 }
 
 impl Shared {
     pub(crate) fn new(name: &str, settings: Settings) -> Self {
-        Self { name: name.to_owned(), settings, counters: Cell::default(), leftover: Cell::default() }
+        Self {
+            name: name.to_owned(),
+            settings,
+            counters: Cell::default(),
+            leftover: Cell::default(),
+            loads: Loads::default(),
+        }
     }
 
     pub(crate) fn count(&self, change: impl FnOnce(&mut Counters)) {
@@ -115,7 +122,11 @@ impl<S: ObjectState> TtlStore<S> {
     /// # Errors
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub fn remove(&self, key: &str) -> Result<bool, Error> {
-        let Some(found) = self.found(key)? else { return Ok(false) };
+        let Some(found) = self.found(key)? else {
+            // What is being loaded for it is not to come back.
+            self.changed(key);
+            return Ok(false);
+        };
         self.unset(key, &found)?;
         Ok(true)
     }
@@ -125,7 +136,10 @@ impl<S: ObjectState> TtlStore<S> {
     /// # Errors
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub fn take(&self, key: &str) -> Result<Option<Entry>, Error> {
-        let Some(whole) = self.sweeper.0.rows.live(self.name(), key, self.now())? else { return Ok(None) };
+        let Some(whole) = self.sweeper.0.rows.live(self.name(), key, self.now())? else {
+            self.changed(key);
+            return Ok(None);
+        };
         self.unset(key, &whole.found)?;
         Ok(Some(whole.into_entry()))
     }
