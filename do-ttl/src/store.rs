@@ -100,12 +100,10 @@ impl<S: ObjectState> TtlStore<S> {
     /// # Errors
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub fn touch(&self, key: &str, ttl: impl Into<Ttl>) -> Result<bool, Error> {
-        let Some(found) = self.found(key)? else { return Ok(false) };
         match self.expiry(ttl.into()) {
-            None => self.unset(key, &found)?,
-            Some(expiry) => self.retime(key, &expiry)?,
+            None => self.delete(key),
+            Some(expiry) => self.retime(key, &expiry),
         }
-        Ok(true)
     }
 
     /// Removes a key; whether it was there.
@@ -113,9 +111,7 @@ impl<S: ObjectState> TtlStore<S> {
     /// # Errors
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub fn remove(&self, key: &str) -> Result<bool, Error> {
-        let Some(found) = self.found(key)? else { return Ok(false) };
-        self.unset(key, &found)?;
-        Ok(true)
+        self.delete(key)
     }
 
     /// Removes a key and gives what it had.
@@ -123,7 +119,10 @@ impl<S: ObjectState> TtlStore<S> {
     /// # Errors
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub fn take(&self, key: &str) -> Result<Option<Entry>, Error> {
-        let Some(whole) = self.sweeper.0.rows.live(self.name(), key, self.now())? else { return Ok(None) };
+        let Some(whole) = self.sweeper.0.rows.live(self.name(), key, self.now())? else {
+            self.changed(key);
+            return Ok(None);
+        };
         self.unset(key, &whole.found)?;
         Ok(Some(whole.into_entry()))
     }
