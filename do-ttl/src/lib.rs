@@ -17,9 +17,10 @@ mod write;
 
 pub use entry::{Entry, Put, PutIfAbsent, Swap, Version};
 pub use expired::Cause;
+pub use limits::EVICTED_PER_PUT;
 pub use pace::Pace;
 pub use settings::{OnFull, Settings};
-pub use stats::Stats;
+pub use stats::{BACKLOG_MAX, Counters, Stats, Usage};
 pub use store::{ENTRY_BYTES, KEY_BYTES, TtlStore};
 pub use sweeper::{NAME_BYTES, Sweeper};
 pub use ttl::Ttl;

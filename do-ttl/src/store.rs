@@ -1,5 +1,6 @@
 use crate::{
-    Entry, Put, PutIfAbsent, Settings, Stats, Swap, Sweeper, Ttl, Version, rows::Found, ttl::Expiry,
+    Counters, Entry, Put, PutIfAbsent, Settings, Swap, Sweeper, Ttl, Version, limits::Leftover, rows::Found,
+    ttl::Expiry,
 };
 use bytes::Bytes;
 use do_core::{Error, ErrorKind, ObjectState, Timestamp, limits};
@@ -24,18 +25,19 @@ pub struct TtlStore<S: ObjectState> {
 pub(crate) struct Shared {
     pub(crate) name: String,
     pub(crate) settings: Settings,
-    pub(crate) stats: Cell<Stats>,
+    pub(crate) counters: Cell<Counters>,
+    pub(crate) leftover: Cell<Leftover>,
 }
 
 impl Shared {
     pub(crate) fn new(name: &str, settings: Settings) -> Self {
-        Self { name: name.to_owned(), settings, stats: Cell::default() }
+        Self { name: name.to_owned(), settings, counters: Cell::default(), leftover: Cell::default() }
     }
 
-    pub(crate) fn count(&self, change: impl FnOnce(&mut Stats)) {
-        let mut stats = self.stats.get();
-        change(&mut stats);
-        self.stats.set(stats);
+    pub(crate) fn count(&self, change: impl FnOnce(&mut Counters)) {
+        let mut counters = self.counters.get();
+        change(&mut counters);
+        self.counters.set(counters);
     }
 }
 
@@ -79,10 +81,10 @@ impl<S: ObjectState> TtlStore<S> {
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub fn get_entry(&self, key: &str) -> Result<Option<Entry>, Error> {
         let Some(mut whole) = self.sweeper.0.rows.live(self.name(), key, self.now())? else {
-            self.shared.count(|stats| stats.misses += 1);
+            self.shared.count(|counters| counters.misses += 1);
             return Ok(None);
         };
-        self.shared.count(|stats| stats.hits += 1);
+        self.shared.count(|counters| counters.hits += 1);
         whole.found.expires = self.slide(key, &whole.found)?;
         Ok(Some(whole.into_entry()))
     }

@@ -178,10 +178,11 @@ mod tests {
         Some((ms(expiry.expires), expiry.idle, ms(expiry.until)))
     }
 
-    fn fixed(ttl: impl Into<Ttl>) -> Option<Option<i64>> {
-        let (expires, idle, until) = told(ttl.into())?;
+    /// When something expires that does not slide.
+    fn fixed(ttl: impl Into<Ttl>) -> Option<i64> {
+        let (expires, idle, until) = told(ttl.into()).unwrap();
         assert_eq!((idle, until), (None, None));
-        Some(expires)
+        expires
     }
 
     #[test]
@@ -201,9 +202,9 @@ mod tests {
         ] {
             assert_eq!(told(over), None, "{over:?}");
         }
-        assert_eq!(fixed(Ttl::millis(1)), Some(Some(1_000_001)));
-        assert_eq!(fixed(Ttl::until(NOW + ms(1))), Some(Some(1_000_001)));
-        assert_eq!(fixed(Duration::from_nanos(1)), Some(Some(1_000_001)));
+        assert_eq!(fixed(Ttl::millis(1)), Some(1_000_001));
+        assert_eq!(fixed(Ttl::until(NOW + ms(1))), Some(1_000_001));
+        assert_eq!(fixed(Duration::from_nanos(1)), Some(1_000_001));
     }
 
     #[test]
@@ -219,11 +220,11 @@ mod tests {
             Ttl::sliding(Duration::MAX),
             Ttl::sliding(Duration::MAX).max_age(Duration::MAX),
         ] {
-            assert_eq!(fixed(never), Some(None), "{never:?}");
+            assert_eq!(fixed(never), None, "{never:?}");
         }
-        assert_eq!(fixed(Ttl::millis(LAST - 1_000_000)), Some(Some(LAST)));
-        assert_eq!(fixed(Ttl::until(LATEST)), Some(Some(LAST)));
-        assert_eq!(fixed(Some(ms(5))), Some(Some(1_000_005)));
+        assert_eq!(fixed(Ttl::millis(LAST - 1_000_000)), Some(LAST));
+        assert_eq!(fixed(Ttl::until(LATEST)), Some(LAST));
+        assert_eq!(fixed(Some(ms(5))), Some(1_000_005));
     }
 
     #[test]
@@ -232,18 +233,18 @@ mod tests {
         let capped = Ttl::sliding(ms(10)).max_age(ms(30));
         assert_eq!(told(capped), Some((Some(1_000_010), Some(10), Some(1_000_030))));
         assert_eq!(told(capped.max_age(ms(40))), told(capped), "the sooner counts");
-        assert_eq!(fixed(Ttl::sliding(ms(30)).max_age(ms(30))), Some(Some(1_000_030)));
-        assert_eq!(fixed(Ttl::sliding(Duration::MAX).max_age(ms(30))), Some(Some(1_000_030)));
+        assert_eq!(fixed(Ttl::sliding(ms(30)).max_age(ms(30))), Some(1_000_030));
+        assert_eq!(fixed(Ttl::sliding(Duration::MAX).max_age(ms(30))), Some(1_000_030));
         let endless = Ttl::sliding(ms(10)).max_age(Duration::MAX);
         assert_eq!(told(endless), Some((Some(1_000_010), Some(10), None)));
     }
 
     #[test]
     fn a_greatest_age_of_what_does_not_slide_is_its_time_if_that_is_longer() {
-        assert_eq!(fixed(Ttl::millis(50).max_age(ms(30))), Some(Some(1_000_030)));
-        assert_eq!(fixed(Ttl::millis(20).max_age(ms(30))), Some(Some(1_000_020)));
-        assert_eq!(fixed(Ttl::NEVER.max_age(ms(30))), Some(Some(1_000_030)));
-        assert_eq!(fixed(Ttl::until(NOW + ms(50)).max_age(ms(30))), Some(Some(1_000_050)));
+        assert_eq!(fixed(Ttl::millis(50).max_age(ms(30))), Some(1_000_030));
+        assert_eq!(fixed(Ttl::millis(20).max_age(ms(30))), Some(1_000_020));
+        assert_eq!(fixed(Ttl::NEVER.max_age(ms(30))), Some(1_000_030));
+        assert_eq!(fixed(Ttl::until(NOW + ms(50)).max_age(ms(30))), Some(1_000_050));
     }
 
     #[test]

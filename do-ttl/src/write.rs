@@ -18,19 +18,27 @@ impl<S: ObjectState> TtlStore<S> {
             return Ok(Put::Removed);
         };
         let row = NewRow { store: self.name(), key, value, version: inner.version(), expiry };
+        if !self.shared.settings.is_limited() {
+            self.uncount()?;
+        }
         if self.looks_first() {
-            inner.rows.together(|| {
+            let admission = inner.rows.together(|| {
                 let old = inner.rows.find(self.name(), key)?;
+                let admission = self.admit(key, old.as_ref(), row.bytes())?;
+                if !admission.is_granted() {
+                    return Ok(admission);
+                }
                 if let Some(old) = old.as_ref().filter(|old| !old.is_live(self.now())) {
                     self.replace_expired(key, old)?;
                 }
-                self.admit(key, old.as_ref(), row.bytes())?;
-                inner.rows.upsert(&row)
+                inner.rows.upsert(&row)?;
+                Ok(admission)
             })?;
+            self.admitted(admission)?;
         } else {
             inner.rows.upsert(&row)?;
         }
-        self.shared.count(|stats| stats.puts += 1);
+        self.shared.count(|counters| counters.puts += 1);
         self.changed(key);
         inner.arm(expiry.expires)?;
         Ok(Put::Stored { version: row.version, expires: expiry.expires })
@@ -45,6 +53,7 @@ impl<S: ObjectState> TtlStore<S> {
                 inner.rows.delete(self.name(), key)
             })?;
         } else {
+            self.uncount()?;
             inner.rows.delete(self.name(), key)?;
         }
         self.changed(key);
@@ -57,6 +66,7 @@ impl<S: ObjectState> TtlStore<S> {
             let found = self.found(key)?;
             found.as_ref().map(|found| self.unset(key, found)).transpose()?.is_some()
         } else {
+            self.uncount()?;
             self.sweeper.0.rows.delete_live(self.name(), key, self.now())?
         };
         // Without a row too: what is being loaded may be older than this.

@@ -6,8 +6,12 @@
 //!
 //! The texts are constants, so that they are compiled once.
 
+mod counts;
+mod room;
 mod row;
 mod table;
 
-pub(crate) use row::{Found, NewRow};
+pub(crate) use counts::Growth;
+pub(crate) use room::Taken;
+pub(crate) use row::{Found, NewRow, Overdue};
 pub(crate) use table::Rows;
