@@ -170,7 +170,7 @@ pub(crate) fn check(setup: &Setup, now: i64, before: &Table, step: &Step) -> Res
         Ok(done) => done,
         // Only what a test asked for fails, and then nothing has changed.
         Err(error) if error.starts_with("the kit was told") && step.after == *before => return Ok(()),
-        Err(error) => return Err(format!("torn: it failed with {error:?} on {before:#?}")),
+        Err(error) => return Err(format!("torn: it failed with {error:?} on {before:?}")),
     };
     let at = place(&step.call);
     let slot = slot(at);
@@ -178,10 +178,10 @@ pub(crate) fn check(setup: &Setup, now: i64, before: &Table, step: &Step) -> Res
     let mut model = Model { setup, now, table: before.clone(), at, slot: slot.clone(), drawn };
     let wanted = model.call(&step.call)?;
     if wanted != *done {
-        return Err(format!("answer: it should have given {wanted:?} at {now} on {before:#?}"));
+        return Err(format!("answer: it should have given {wanted:?} at {now} on {before:?}"));
     }
     if model.table != step.after {
-        return Err(format!("table: it should have made {:#?} at {now} of {before:#?}", model.table));
+        return Err(format!("table: it should have made {:?} at {now} of {before:?}", model.table));
     }
     Ok(())
 }
