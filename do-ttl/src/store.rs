@@ -164,7 +164,7 @@ impl<S: ObjectState> TtlStore<S> {
     }
 
     pub(crate) fn now(&self) -> Timestamp {
-        self.sweeper.0.state.now()
+        self.sweeper.0.now()
     }
 
     pub(crate) fn expiry(&self, ttl: Ttl) -> Option<Expiry> {

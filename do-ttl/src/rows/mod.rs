@@ -6,8 +6,10 @@
 //!
 //! The texts are constants, so that they are compiled once.
 
+mod outbox;
 mod row;
 mod table;
 
+pub(crate) use outbox::{RowId, wait};
 pub(crate) use row::{Found, NewRow};
 pub(crate) use table::Rows;

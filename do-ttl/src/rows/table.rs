@@ -65,7 +65,7 @@ impl<Q: SqlStorage> Rows<Q> {
         }
     }
 
-    fn counted(&self, result: Result<do_core::Rows, Error>) -> Result<do_core::Rows, Error> {
+    pub(super) fn counted(&self, result: Result<do_core::Rows, Error>) -> Result<do_core::Rows, Error> {
         if let Ok(rows) = &result {
             self.read.set(self.read.get() + rows.rows_read().unwrap_or(0));
             self.written.set(self.written.get() + rows.rows_written().unwrap_or(0));
