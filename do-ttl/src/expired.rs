@@ -3,10 +3,9 @@
 //! A row that expired waits in its store, where nobody sees it, and goes when it was told. One that cannot wait there,
 //! because another takes its place or its handler failed, waits in a table beside it.
 
-use crate::{TtlStore, Version, rows::Found, rows::RowId, sweeper::Inner};
+use crate::{TtlStore, Version, rows::Found, rows::RowId};
 use bytes::Bytes;
 use do_core::{Error, ObjectState, Timestamp, deadline};
-use std::rc::Rc;
 
 /// Why an entry is not there any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,13 +55,5 @@ impl<S: ObjectState> TtlStore<S> {
         inner.rows.keep_notice(row, now, evicted)?;
         deadline::arm_by(inner, now + inner.pace.slack);
         Ok(())
-    }
-}
-
-impl<S: ObjectState> Inner<S> {
-    /// The store of that name as the code opened it.
-    pub(crate) fn open(self: &Rc<Self>, store: &str) -> Option<TtlStore<S>> {
-        let shared = self.stores.borrow().get(store).cloned()?;
-        Some(TtlStore::new(crate::Sweeper(Rc::clone(self)), shared))
     }
 }

@@ -1,6 +1,7 @@
 //! Rows that expire: caches, sessions and codes in a Durable Object, swept by its one alarm. The same code runs on
 //! Cloudflare Workers and on native tokio servers.
 
+mod cost;
 mod entry;
 mod expired;
 mod limits;
@@ -18,9 +19,10 @@ mod write;
 
 pub use entry::{Entry, Put, PutIfAbsent, Swap, Version};
 pub use expired::{Cause, Expired};
+pub use limits::EVICTED_PER_PUT;
 pub use pace::Pace;
 pub use settings::{OnFull, Settings};
-pub use stats::Stats;
+pub use stats::{BACKLOG_MAX, Counters, Stats, Usage};
 pub use store::{ENTRY_BYTES, KEY_BYTES, TtlStore};
 pub use sweeper::{NAME_BYTES, Sweeper};
 pub use ttl::Ttl;

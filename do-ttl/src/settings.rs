@@ -1,3 +1,5 @@
+use crate::Usage;
+use do_core::limits::SQL_INTEGER_MAX;
 use std::time::Duration;
 
 /// The settings of one [`TtlStore`](crate::TtlStore).
@@ -60,6 +62,12 @@ impl Settings {
     /// its idle time by default.
     pub fn throttle(self, throttle: Duration) -> Self {
         Self { throttle: Some(throttle), ..self }
+    }
+
+    /// The limits, each as large as SQL can count where there is none.
+    pub(crate) fn most(&self) -> Usage {
+        let most = |limit: Option<u64>| limit.unwrap_or(u64::MAX).min(SQL_INTEGER_MAX.unsigned_abs());
+        Usage { entries: most(self.max_entries), bytes: most(self.max_bytes) }
     }
 
     pub(crate) fn is_limited(&self) -> bool {

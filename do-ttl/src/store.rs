@@ -1,5 +1,6 @@
 use crate::{
-    Entry, Put, PutIfAbsent, Settings, Stats, Swap, Sweeper, Ttl, Version, rows::Found, ttl::Expiry,
+    Counters, Entry, Put, PutIfAbsent, Settings, Swap, Sweeper, Ttl, Version, limits::Leftover, rows::Found,
+    ttl::Expiry,
 };
 use bytes::Bytes;
 use do_core::{Error, ErrorKind, ObjectState, Timestamp, limits};
@@ -24,18 +25,19 @@ pub struct TtlStore<S: ObjectState> {
 pub(crate) struct Shared {
     pub(crate) name: String,
     pub(crate) settings: Settings,
-    pub(crate) stats: Cell<Stats>,
+    pub(crate) counters: Cell<Counters>,
+    pub(crate) leftover: Cell<Leftover>,
 }
 
 impl Shared {
     pub(crate) fn new(name: &str, settings: Settings) -> Self {
-        Self { name: name.to_owned(), settings, stats: Cell::default() }
+        Self { name: name.to_owned(), settings, counters: Cell::default(), leftover: Cell::default() }
     }
 
-    pub(crate) fn count(&self, change: impl FnOnce(&mut Stats)) {
-        let mut stats = self.stats.get();
-        change(&mut stats);
-        self.stats.set(stats);
+    pub(crate) fn count(&self, change: impl FnOnce(&mut Counters)) {
+        let mut counters = self.counters.get();
+        change(&mut counters);
+        self.counters.set(counters);
     }
 }
 
@@ -61,7 +63,7 @@ impl<S: ObjectState> TtlStore<S> {
     /// # Errors
     /// [`ErrorKind::Limit`] for a key or a value that is too large; as [`SqlStorage::exec`](do_core::SqlStorage::exec). Nothing has changed then.
     pub fn put(&self, key: &str, value: impl Into<Bytes>, ttl: impl Into<Ttl>) -> Result<Put, Error> {
-        let value = self.check(key, value.into())?;
+        let value = checked(key, value.into())?;
         self.set(key, value, ttl.into())
     }
 
@@ -79,10 +81,10 @@ impl<S: ObjectState> TtlStore<S> {
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub fn get_entry(&self, key: &str) -> Result<Option<Entry>, Error> {
         let Some(mut whole) = self.sweeper.0.rows.live(self.name(), key, self.now())? else {
-            self.shared.count(|stats| stats.misses += 1);
+            self.shared.count(|counters| counters.misses += 1);
             return Ok(None);
         };
-        self.shared.count(|stats| stats.hits += 1);
+        self.shared.count(|counters| counters.hits += 1);
         whole.found.expires = self.slide(key, &whole.found)?;
         Ok(Some(whole.into_entry()))
     }
@@ -138,7 +140,7 @@ impl<S: ObjectState> TtlStore<S> {
         value: impl Into<Bytes>,
         ttl: impl Into<Ttl>,
     ) -> Result<PutIfAbsent, Error> {
-        let value = self.check(key, value.into())?;
+        let value = checked(key, value.into())?;
         match self.get_entry(key)? {
             Some(entry) => Ok(PutIfAbsent::Present(entry)),
             None => Ok(PutIfAbsent::Done(self.set(key, value, ttl.into())?)),
@@ -156,7 +158,7 @@ impl<S: ObjectState> TtlStore<S> {
         value: impl Into<Bytes>,
         ttl: impl Into<Ttl>,
     ) -> Result<Swap, Error> {
-        let value = self.check(key, value.into())?;
+        let value = checked(key, value.into())?;
         match self.found(key)? {
             Some(found) if found.version == version => Ok(Swap::Done(self.set(key, value, ttl.into())?)),
             _ => Ok(Swap::Differs(self.get_entry(key)?)),
@@ -176,19 +178,6 @@ impl<S: ObjectState> TtlStore<S> {
         let now = self.now();
         Ok(self.sweeper.0.rows.find(self.name(), key)?.filter(|found| found.is_live(now)))
     }
-
-    fn check(&self, key: &str, value: Bytes) -> Result<Bytes, Error> {
-        let bytes = key.len() + value.len();
-        if key.len() > KEY_BYTES || bytes > ENTRY_BYTES {
-            let start: String = key.chars().take(32).collect();
-            let message = format!(
-                "the key {start:?} has {} bytes, with its value {bytes}; the limits are {KEY_BYTES} and {ENTRY_BYTES}",
-                key.len()
-            );
-            return Err(Error::new(ErrorKind::Limit, message));
-        }
-        Ok(value)
-    }
 }
 
 impl<S: ObjectState> Clone for TtlStore<S> {
@@ -202,4 +191,18 @@ impl<S: ObjectState> fmt::Debug for TtlStore<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TtlStore").field("name", &self.shared.name).finish_non_exhaustive()
     }
+}
+
+/// Whether they are within the limits.
+pub(crate) fn checked(key: &str, value: Bytes) -> Result<Bytes, Error> {
+    let bytes = key.len() + value.len();
+    if key.len() > KEY_BYTES || bytes > ENTRY_BYTES {
+        let start: String = key.chars().take(32).collect();
+        let message = format!(
+            "the key {start:?} has {} bytes, with its value {bytes}; the limits are {KEY_BYTES} and {ENTRY_BYTES}",
+            key.len()
+        );
+        return Err(Error::new(ErrorKind::Limit, message));
+    }
+    Ok(value)
 }

@@ -3,6 +3,7 @@
 
 use crate::{
     Cause, Expired, Sweeper,
+    limits::discharge_any,
     rows::{RowId, wait},
     sweeper::Inner,
 };
@@ -178,12 +179,12 @@ impl<S: ObjectState> Inner<S> {
         Ok(Slice { rows, next, more: rows >= most || count < due.len() })
     }
 
-    /// So many rows of a store are about to be deleted.
-    fn discharge(self: &Rc<Self>, store: &str, entries: u64, bytes: u64) -> Result<(), Error> {
-        match self.open(store) {
-            Some(store) if store.shared.settings.is_limited() => store.discharge(entries, bytes),
-            _ => Ok(()),
+    /// So many rows of a store are about to be deleted. Within a transaction.
+    fn discharge(&self, store: &str, entries: u64, bytes: u64) -> Result<(), Error> {
+        if let Some(shared) = self.stores.borrow().get(store) {
+            shared.count(|counters| counters.expired += entries);
         }
+        discharge_any(&self.rows, store, entries, bytes)
     }
 
     /// Tells some of what is expired in a store.

@@ -119,6 +119,18 @@ impl<S: ObjectState> Inner<S> {
         self.state.now()
     }
 
+    /// The newest version that was given in this instance.
+    pub(crate) fn newest(&self) -> crate::Version {
+        crate::Version(self.newest.get())
+    }
+
+    /// What is put from now on has a version above this, and what was put before, by this clock, has none.
+    pub(crate) fn fence(&self) -> crate::Version {
+        let now = u64::try_from(self.state.now().as_millis()).unwrap_or(0) << 10;
+        self.newest.set(self.newest.get().max(now | 0x3ff));
+        self.newest()
+    }
+
     /// Something is there that expires then.
     pub(crate) fn arm(self: &Rc<Self>, expires: Option<Timestamp>) -> Result<(), Error> {
         if self.rows.take_gone() {

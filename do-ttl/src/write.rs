@@ -20,19 +20,27 @@ impl<S: ObjectState> TtlStore<S> {
             return Ok(Put::Removed);
         };
         let row = NewRow { store: self.name(), key, value, version: inner.version(), expiry };
+        if !self.shared.settings.is_limited() {
+            self.uncount()?;
+        }
         if self.looks_first() {
-            inner.rows.together(|| {
+            let admission = inner.rows.together(|| {
                 let old = inner.rows.find(self.name(), key)?;
+                let admission = self.admit(key, old.as_ref(), row.bytes())?;
+                if !admission.is_granted() {
+                    return Ok(admission);
+                }
                 if let Some(old) = old.as_ref().filter(|old| !old.is_live(self.now())) {
                     self.replace_expired(key, old)?;
                 }
-                self.admit(key, old.as_ref(), row.bytes())?;
-                inner.rows.upsert(&row)
+                inner.rows.upsert(&row)?;
+                Ok(admission)
             })?;
+            self.admitted(admission)?;
         } else {
             inner.rows.upsert(&row)?;
         }
-        self.shared.count(|stats| stats.puts += 1);
+        self.shared.count(|counters| counters.puts += 1);
         self.changed(key);
         inner.arm(expiry.expires)?;
         Ok(Put::Stored { version: row.version, expires: expiry.expires })
@@ -47,6 +55,7 @@ impl<S: ObjectState> TtlStore<S> {
                 inner.rows.delete(self.name(), key)
             })?;
         } else {
+            self.uncount()?;
             inner.rows.delete(self.name(), key)?;
         }
         self.changed(key);

@@ -1,12 +1,12 @@
 //! `cargo xtask contract`: a suite on the hosts that are asked for, with the Workers that it needs built first. The contract
-//! is one, and do-sync and do-sse have others.
+//! is one, and do-sync, do-sse and do-ttl have others.
 //!
 //! A suite is a test with a report of its own, and the options here are its own; its exit code is ours.
 
 use crate::command::{announce, reserve_stdout, run as run_checked};
 use crate::problem::{Doing, Outcome, Problem};
 use crate::wasm::Panic;
-use crate::workers::test::{CONTRACT, SSE_SUITE, SYNC_SUITE, Wanted, build_all};
+use crate::workers::test::{CONTRACT, SSE_SUITE, SYNC_SUITE, TTL_SUITE, Wanted, build_all};
 use crate::workspace::Workspace;
 use lexopt::{Arg, Parser};
 use std::ffi::OsString;
@@ -15,9 +15,9 @@ use std::process::{Command, ExitCode, Stdio};
 /// How it is used.
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask contract [--host HOST]... [--all [--check]] [--full] [--json] [NAME]...
-       cargo xtask contract --suite sync|sse [--host HOST]... [--all] [--full] [--json] [NAME]...
+       cargo xtask contract --suite sync|sse|ttl [--host HOST]... [--all] [--full] [--json] [NAME]...
        cargo xtask contract --platform [--check]
-       cargo xtask contract [--suite sync|sse] --list [NAME]...
+       cargo xtask contract [--suite sync|sse|ttl] --list [NAME]...
 
 holds hosts to the rules of the platform. On standard output: for each rule pass, FAIL or skip on each host, what
 failed and what was skipped, and last `N passed, N failed, N skipped`. Everything else is on standard error. The exit
@@ -25,8 +25,8 @@ code is 0 only when nothing failed.
 
   NAME         only the cases whose names contain it, such as d15
   --suite SUITE
-               sync or sse: the cases of what do-sync or do-sse promises instead of the contract's; they have no
-               workerd-abort, and no page
+               sync, sse or ttl: the cases of what do-sync, do-sse or do-ttl promises instead of the contract's; they
+               have no workerd-abort, and no page
   --host HOST  kit, tokio, workerd, or workerd-abort, the Worker built so that panics abort; repeat it for several
                [default: kit and tokio]
   --all        all four; also fails where hosts differ and no documented difference says so, and writes PLATFORM.md
@@ -57,7 +57,7 @@ struct Suite {
     has_page: bool,
 }
 
-const SUITES: [&Suite; 3] = [&RULES, &SYNC, &SSE];
+const SUITES: [&Suite; 4] = [&RULES, &SYNC, &SSE, &TTL];
 
 /// The contract.
 static RULES: Suite = Suite {
@@ -78,6 +78,12 @@ static SYNC: Suite = Suite {
 static SSE: Suite = Suite {
     test: "sse",
     workers: &[("workerd", ("DO_WORKER_SSE_SUITE", SSE_SUITE, Panic::Unwind, true))],
+    has_page: false,
+};
+/// That of do-ttl.
+static TTL: Suite = Suite {
+    test: "ttl",
+    workers: &[("workerd", ("DO_WORKER_TTL_SUITE", TTL_SUITE, Panic::Unwind, true))],
     has_page: false,
 };
 
@@ -282,7 +288,7 @@ mod tests {
             ("--all --host kit", "--all is every host: it does not go with --host"),
             ("--check", "--check is about PLATFORM.md: it goes with --all or --platform"),
             ("--host kit --check", "--check is about PLATFORM.md: it goes with --all or --platform"),
-            ("--suite r", r#"no suite is named "r"; there are: contract, sync, sse"#),
+            ("--suite r", r#"no suite is named "r"; there are: contract, sync, sse, ttl"#),
             ("--suite sync --host workerd-abort", "the suite sync has no workerd-abort"),
             (
                 "--platform --suite sync",
@@ -313,5 +319,7 @@ mod tests {
         assert_eq!(sync.arguments(), ["--host", "workerd", "r3"]);
         let sse = asked("--suite sse --host workerd --host kit").workers();
         assert_eq!(sse, [("DO_WORKER_SSE_SUITE", SSE_SUITE, Panic::Unwind, true)]);
+        let ttl = asked("--suite ttl --host workerd t3").workers();
+        assert_eq!(ttl, [("DO_WORKER_TTL_SUITE", TTL_SUITE, Panic::Unwind, true)]);
     }
 }

@@ -49,8 +49,8 @@ pub(crate) fn all() -> Vec<Step> {
         ),
         step(
             "contract",
-            "all hosts keep the contract, of which PLATFORM.md says where they differ, and the promises of do-sync and \
-             do-sse",
+            "all hosts keep the contract, of which PLATFORM.md says where they differ, and the promises of do-sync, \
+             do-sse and do-ttl",
             contract::check,
         ),
         step(

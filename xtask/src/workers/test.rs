@@ -17,6 +17,8 @@ pub(crate) const CONTRACT: &str = "do-core/tests/worker";
 pub(crate) const SYNC_SUITE: &str = "do-sync/suite";
 /// The objects of the suite of do-sse.
 pub(crate) const SSE_SUITE: &str = "do-sse/suite";
+/// The objects of the suite of do-ttl.
+pub(crate) const TTL_SUITE: &str = "do-ttl/suite";
 
 /// A Worker for tests: the variable that names the folder, the crate, the kind of panic, and whether it is a test build.
 pub(crate) type Wanted = (&'static str, &'static str, Panic, bool);

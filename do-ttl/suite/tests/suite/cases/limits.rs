@@ -1,0 +1,7 @@
+//! The limits of a store.
+
+use do_core::testing::{Case, Driver};
+
+pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
+    vec![]
+}

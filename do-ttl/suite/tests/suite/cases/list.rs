@@ -1,0 +1,7 @@
+//! Listing.
+
+use do_core::testing::{Case, Driver};
+
+pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
+    vec![]
+}
