@@ -4,8 +4,12 @@
 mod cost;
 mod entry;
 mod expired;
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod inside;
 mod limits;
+mod list;
 mod load;
+mod many;
 mod one_by_one;
 mod pace;
 mod rows;
@@ -15,14 +19,17 @@ mod store;
 mod sweep;
 mod sweeper;
 mod ttl;
+mod typed;
 mod write;
 
 pub use entry::{Entry, Put, PutIfAbsent, Swap, Version};
 pub use expired::{Cause, Expired};
 pub use limits::EVICTED_PER_PUT;
+pub use list::{PAGE_BYTES, PAGE_ENTRIES, Page};
 pub use pace::Pace;
 pub use settings::{OnFull, Settings};
 pub use stats::{BACKLOG_MAX, Counters, Stats, Usage};
 pub use store::{ENTRY_BYTES, KEY_BYTES, TtlStore};
 pub use sweeper::{NAME_BYTES, Sweeper};
 pub use ttl::Ttl;
+pub use typed::Typed;

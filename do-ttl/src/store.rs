@@ -1,6 +1,6 @@
 use crate::{
-    Counters, Entry, Put, PutIfAbsent, Settings, Swap, Sweeper, Ttl, Version, limits::Leftover, rows::Found,
-    ttl::Expiry,
+    Counters, Entry, Put, PutIfAbsent, Settings, Swap, Sweeper, Ttl, Version, limits::Leftover, load::Loads,
+    rows::Found, ttl::Expiry,
 };
 use bytes::Bytes;
 use do_core::{Error, ErrorKind, ObjectState, Timestamp, limits};
@@ -27,11 +27,14 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) counters: Cell<Counters>,
     pub(crate) leftover: Cell<Leftover>,
+    pub(crate) loads: Loads,
 }
 
 impl Shared {
     pub(crate) fn new(name: &str, settings: Settings) -> Self {
-        Self { name: name.to_owned(), settings, counters: Cell::default(), leftover: Cell::default() }
+        let name = name.to_owned();
+        let (counters, leftover, loads) = Default::default();
+        Self { name, settings, counters, leftover, loads }
     }
 
     pub(crate) fn count(&self, change: impl FnOnce(&mut Counters)) {
@@ -102,8 +105,14 @@ impl<S: ObjectState> TtlStore<S> {
     /// # Errors
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub fn touch(&self, key: &str, ttl: impl Into<Ttl>) -> Result<bool, Error> {
-        let Some(found) = self.found(key)? else { return Ok(false) };
-        match self.expiry(ttl.into()) {
+        let expiry = self.expiry(ttl.into());
+        let Some(found) = self.found(key)? else {
+            if expiry.is_none() {
+                self.changed(key);
+            }
+            return Ok(false);
+        };
+        match expiry {
             None => self.unset(key, &found)?,
             Some(expiry) => self.retime(key, &expiry)?,
         }
@@ -115,7 +124,11 @@ impl<S: ObjectState> TtlStore<S> {
     /// # Errors
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub fn remove(&self, key: &str) -> Result<bool, Error> {
-        let Some(found) = self.found(key)? else { return Ok(false) };
+        let Some(found) = self.found(key)? else {
+            // What is being loaded for it is not to come back.
+            self.changed(key);
+            return Ok(false);
+        };
         self.unset(key, &found)?;
         Ok(true)
     }
@@ -125,7 +138,10 @@ impl<S: ObjectState> TtlStore<S> {
     /// # Errors
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub fn take(&self, key: &str) -> Result<Option<Entry>, Error> {
-        let Some(whole) = self.sweeper.0.rows.live(self.name(), key, self.now())? else { return Ok(None) };
+        let Some(whole) = self.sweeper.0.rows.live(self.name(), key, self.now())? else {
+            self.changed(key);
+            return Ok(None);
+        };
         self.unset(key, &whole.found)?;
         Ok(Some(whole.into_entry()))
     }

@@ -19,6 +19,7 @@ impl<S: ObjectState> TtlStore<S> {
     pub async fn clear(&self) -> Result<u64, Error> {
         let inner = &self.sweeper.0;
         let began = inner.fence();
+        self.all_changed();
         let (mut from, mut removed) = (String::new(), 0);
         loop {
             let slice = self.clear_slice(&from, began)?;

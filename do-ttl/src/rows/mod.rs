@@ -8,12 +8,14 @@
 
 mod counts;
 mod outbox;
+mod range;
 mod room;
 mod row;
 mod table;
 
 pub(crate) use counts::Growth;
 pub(crate) use outbox::{RowId, wait};
+pub(crate) use range::Ranged;
 pub(crate) use room::Taken;
 pub(crate) use row::{Found, NewRow, Overdue};
 pub(crate) use table::Rows;

@@ -3,7 +3,7 @@ use do_core::{Error, Failure, Params, SqlStorage, Timestamp, Value, tables};
 use std::cell::Cell;
 
 /// What begins the names of all tables.
-const PREFIX: &str = "_ttl";
+pub(super) const PREFIX: &str = "_ttl";
 
 const CREATE: &str = "
 CREATE TABLE IF NOT EXISTS _ttl (
