@@ -1,13 +1,14 @@
 //! An object that does what a test hands it, and writes down the table before and after each call: what was committed and
 //! what was not, from all instances, in the order in which it happened.
 
-use crate::ops::{Call, Done, Got, KEYS, STORES, Setup, Turn};
+use crate::ops::{Call, Done, Got, Handler, KEYS, STORES, Setup, Turn};
 use do_core::{
+    ErrorKind, Keys,
     kit::{Builder, Failing, Kit},
     prelude::*,
     tokio::{HostState, HostStub},
 };
-use do_ttl::{Sweeper, TtlStore, Version};
+use do_ttl::{Cause, Expired, Sweeper, TtlStore, Version};
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeMap,
@@ -33,8 +34,21 @@ pub(crate) type Table = BTreeMap<(String, String), Kept>;
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     pub(crate) call: Call,
-    pub(crate) done: Result<Done, String>,
+    pub(crate) done: std::result::Result<Done, (ErrorKind, String)>,
     pub(crate) after: Table,
+}
+
+const TOLD_TABLE: &str = "CREATE TABLE IF NOT EXISTS told (store TEXT NOT NULL, key TEXT NOT NULL, \
+    version INTEGER NOT NULL, value BLOB NOT NULL, expires INTEGER NOT NULL, evicted INTEGER NOT NULL)";
+
+/// What the handler was told of, as it was committed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) slot: (String, String),
+    pub(crate) version: Version,
+    pub(crate) value: Vec<u8>,
+    pub(crate) expires: i64,
+    pub(crate) is_evicted: bool,
 }
 
 /// A turn, with what it did.
@@ -52,6 +66,8 @@ pub(crate) struct Seen {
     pub(crate) swept: Option<i64>,
     /// The alarm's handler is under way.
     pub(crate) sweeping: bool,
+    /// Asked for by a turn that does nothing.
+    pub(crate) told: Vec<Told>,
 }
 
 thread_local! {
@@ -63,6 +79,8 @@ thread_local! {
     static SWEPT: Cell<Option<i64>> = const { Cell::new(None) };
     static SWEEPING: Cell<u32> = const { Cell::new(0) };
     static ALARMS: Cell<u32> = const { Cell::new(0) };
+    static TOLD: Cell<u32> = const { Cell::new(0) };
+    static HANDLER: Cell<Handler> = const { Cell::new(Handler { fails: 0, waits: 0 }) };
 }
 
 pub(crate) struct Lab {
@@ -118,6 +136,10 @@ impl DurableObject<HostState> for Lab {
         for _ in 0..turn.yields {
             self.state.sleep(Duration::ZERO).await;
         }
+        if turn.sweeps {
+            let _sweeping = Sweeping::begin(&self.state);
+            let _ = self.sweep().await; // fails where a test says so
+        }
         self.turn(number, &turn);
         Ok(reply::text(""))
     }
@@ -127,12 +149,12 @@ impl DurableObject<HostState> for Lab {
         let result = match &self.schedule {
             Some(schedule) => {
                 let run = async |job: Job| match job.name() {
-                    "ttl" => Ok(self.sweeper.on_alarm().await?),
+                    "ttl" => self.sweep().await,
                     _ => job.unknown(),
                 };
                 schedule.run_due(info, run).await
             }
-            None => self.sweeper.on_alarm().await.map_err(Failure::from),
+            None => self.sweep().await,
         };
         drop(sweeping);
         result
@@ -140,6 +162,50 @@ impl DurableObject<HostState> for Lab {
 }
 
 impl Lab {
+    async fn sweep(&self) -> Result<()> {
+        if SETUP.get().unwrap().stores.iter().any(|rules| rules.notify) {
+            return Ok(self.sweeper.on_alarm_with(async |expired| self.told(expired).await).await?);
+        }
+        Ok(self.sweeper.on_alarm().await?)
+    }
+
+    /// Writes down who it is told of, in the commit that forgets it.
+    async fn told(&self, expired: Expired) -> Result<()> {
+        let Expired { store, key, version, value, expires, cause, .. } = expired;
+        let handler = HANDLER.get();
+        if handler.waits > 0 {
+            self.state.sleep(Duration::from_millis(handler.waits.into())).await;
+        }
+        TOLD.set(TOLD.get() + 1);
+        if handler.fails > 0 && TOLD.get().is_multiple_of(handler.fails.into()) {
+            return Err(Failure::msg("not now"));
+        }
+        let is_evicted = cause == Cause::Evicted;
+        let now = self.state.now();
+        assert!(is_evicted || expires <= now, "{key:?} is told at {now}, before {expires}");
+        self.state.sql().exec(TOLD_TABLE, ())?;
+        let row = (store, key, version.get() as i64, value.to_vec(), expires, is_evicted);
+        self.state.sql().exec("INSERT INTO told VALUES (?, ?, ?, ?, ?, ?)", row)?;
+        Ok(())
+    }
+
+    /// Who was told of.
+    fn all_told(&self) -> Vec<Told> {
+        let rows = self.state.sql().exec("SELECT store, key, version, value, expires, evicted FROM told", ());
+        let Ok(rows) = rows else { return Vec::new() };
+        let read = |row: do_core::Row<'_>| -> std::result::Result<_, do_core::Error> {
+            let version = Version::from_raw(row.at(2)?);
+            Ok(Told {
+                slot: (row.at(0)?, row.at(1)?),
+                version,
+                value: row.at(3)?,
+                expires: row.at(4)?,
+                is_evicted: row.at(5)?,
+            })
+        };
+        rows.iter().map(|row| read(row).unwrap()).collect()
+    }
+
     fn turn(&self, number: u32, turn: &Turn) {
         let now = self.state.now().as_millis();
         let sweeping = SWEEPING.get() > 0;
@@ -152,7 +218,11 @@ impl Lab {
         if turn.atomic {
             let _ = self.state.sql().transaction(|| {
                 self.calls(&turn.calls, &mut steps);
-                if turn.fail { Err(do_core::Error::new(do_core::ErrorKind::Invalid, "undone").into()) } else { Ok(()) }
+                if turn.fail {
+                    Err(do_core::Error::new(do_core::ErrorKind::Invalid, "undone").into())
+                } else {
+                    Ok(())
+                }
             });
         } else {
             self.calls(&turn.calls, &mut steps);
@@ -169,13 +239,14 @@ impl Lab {
             armed,
             swept,
             sweeping,
+            told: if turn.calls.is_empty() { self.all_told() } else { Vec::new() },
         };
         SEEN.with_borrow_mut(|all| all.push(seen));
     }
 
     fn calls(&self, calls: &[Call], steps: &mut Vec<Step>) {
         for call in calls {
-            let done = self.call(call).map_err(|error| error.to_string());
+            let done = self.call(call).map_err(|error| (error.kind(), error.to_string()));
             steps.push(Step { call: call.clone(), done, after: self.table() });
         }
     }
@@ -198,6 +269,25 @@ impl Lab {
                 let table = self.table();
                 let version = version_of(&table, *s, *k, *which);
                 store(s).compare_and_swap(key(k), version, value.bytes(), ttl.ttl(now))?.into()
+            }
+            Call::PutMany(s, items) => {
+                let items = items.iter().map(|(k, value, life)| (key(k), value.bytes(), life.ttl(now)));
+                Done::Puts(store(s).put_many(items)?)
+            }
+            Call::GetMany(s, keys) => {
+                let entries = store(s).get_entries(keys.iter().map(key))?;
+                Done::Entries(entries.into_iter().map(|entry| entry.map(Got::from)).collect())
+            }
+            Call::RemoveMany(s, keys) => Done::Number(store(s).remove_many(keys.iter().map(key))?),
+            Call::List(s, from, most) => {
+                let page = store(s).list(Keys::all().start(key(from)).limit((*most).into()))?;
+                let entries = page.entries.into_iter().map(|(key, entry)| (key, entry.into()));
+                Done::Listed(entries.collect(), page.next.is_some())
+            }
+            Call::Count(s) => Done::Number(store(s).count()?),
+            Call::Usage(s) => {
+                let usage = store(s).usage()?;
+                Done::Usage(usage.entries, usage.bytes)
             }
             Call::DeleteAll => {
                 self.state.delete_all()?;
@@ -271,10 +361,17 @@ pub(crate) fn start(setup: Setup, seed: u64) -> Kit {
     SWEPT.take();
     INSTANCES.set(0);
     ALARMS.set(0);
+    TOLD.set(0);
+    HANDLER.set(setup.handler);
     let builder: Builder = Kit::builder().object::<Lab>("LAB");
     let kit = builder.seed(seed).start().unwrap();
     KIT.set(Some(kit.clone()));
     kit
+}
+
+/// The handler does what it should from here on.
+pub(crate) fn heal() {
+    HANDLER.set(Handler::default());
 }
 
 /// The kit of this thread ends.
@@ -299,4 +396,3 @@ pub(crate) fn seen() -> Vec<Seen> {
 pub(crate) fn alarms() -> u32 {
     ALARMS.take()
 }
-

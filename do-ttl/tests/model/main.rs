@@ -19,7 +19,13 @@ fn cases(default: u32) -> Config {
     let config = Config::default();
     let set = std::env::var_os("PROPTEST_CASES").is_some();
     let long = std::env::var_os("DO_LONG").is_some();
-    let cases = if set { config.cases } else if long { default * 100 } else { default };
+    let cases = if set {
+        config.cases
+    } else if long {
+        default * 100
+    } else {
+        default
+    };
     Config { cases, failure_persistence: None, max_shrink_iters: 4_000, ..config }
 }
 

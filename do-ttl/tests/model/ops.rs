@@ -1,7 +1,7 @@
 //! What can happen, and how it is drawn.
 
 use do_core::{Timestamp, kit::Failing};
-use do_ttl::{Entry, Pace, Put, PutIfAbsent, Settings, Swap, Ttl, Version};
+use do_ttl::{Entry, OnFull, Pace, Put, PutIfAbsent, Settings, Swap, Ttl, Version};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -59,6 +59,13 @@ pub(crate) enum Call {
     Swap(u8, u8, bool, Drawn, Life),
     /// Of the whole object.
     DeleteAll,
+    PutMany(u8, Vec<(u8, Drawn, Life)>),
+    GetMany(u8, Vec<u8>),
+    RemoveMany(u8, Vec<u8>),
+    /// A page of so many, from a key on.
+    List(u8, u8, u8),
+    Count(u8),
+    Usage(u8),
 }
 
 /// An entry, as it was given.
@@ -87,6 +94,12 @@ pub(crate) enum Done {
     /// Of what was to have a version.
     Differs(Option<Got>),
     Nothing,
+    Puts(Vec<Put>),
+    Entries(Vec<Option<Got>>),
+    /// Whether there is more.
+    Listed(Vec<(String, Got)>, bool),
+    Number(u64),
+    Usage(u64, u64),
 }
 
 impl From<PutIfAbsent> for Done {
@@ -119,6 +132,8 @@ pub(crate) struct Turn {
     pub(crate) fail: bool,
     /// A statement fails, after so many.
     pub(crate) fails: Option<u8>,
+    /// Runs what is due, as the alarm does, before its calls.
+    pub(crate) sweeps: bool,
     pub(crate) calls: Vec<Call>,
 }
 
@@ -179,18 +194,32 @@ fn call() -> impl Strategy<Value = Call> {
     ]
 }
 
+/// Calls with several keys, and those of a whole store.
+fn call_of_many() -> impl Strategy<Value = Call> {
+    let store = || 0..STORES as u8;
+    let key = || 0..KEYS.len() as u8;
+    let item = (key(), (any::<u8>(), 0..40_u8).prop_map(|(byte, len)| Drawn(byte, len)), life());
+    prop_oneof![
+        3 => (store(), prop::collection::vec(item, 0..6)).prop_map(|(s, items)| Call::PutMany(s, items)),
+        2 => (store(), prop::collection::vec(key(), 0..6)).prop_map(|(s, keys)| Call::GetMany(s, keys)),
+        1 => (store(), prop::collection::vec(key(), 0..6)).prop_map(|(s, keys)| Call::RemoveMany(s, keys)),
+        2 => (store(), key(), 1..5_u8).prop_map(|(s, from, most)| Call::List(s, from, most)),
+        1 => store().prop_map(Call::Count),
+        1 => store().prop_map(Call::Usage),
+    ]
+}
+
 /// What the calls of a turn do; a deletion of everything only outside of transactions, which it is not for.
 fn turn() -> impl Strategy<Value = Turn> {
-    let calls = prop::collection::vec(call(), 1..5);
+    let calls = prop::collection::vec(prop_oneof![4 => call(), 1 => call_of_many()], 1..5);
     let fails = prop::option::weighted(0.1, 0..8_u8);
-    (prop::bool::weighted(0.25), prop::bool::weighted(0.3), fails, calls, prop::bool::weighted(0.03)).prop_map(
-        |(atomic, fail, fails, mut calls, delete_all)| {
+    (prop::bool::weighted(0.25), prop::bool::weighted(0.3), fails, calls, prop::bool::weighted(0.03))
+        .prop_map(|(atomic, fail, fails, mut calls, delete_all)| {
             if delete_all && !atomic {
                 calls.insert(calls.len() / 2, Call::DeleteAll);
             }
-            Turn { delay: 0, yields: 0, atomic, fail: atomic && fail, fails, calls }
-        },
-    )
+            Turn { atomic, fail: atomic && fail, fails, calls, ..Turn::default() }
+        })
 }
 
 fn failing() -> impl Strategy<Value = Failing> {
@@ -207,8 +236,8 @@ fn failing() -> impl Strategy<Value = Failing> {
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         24 => turn().prop_map(Op::Turn),
-        6 => (turn(), 0..3_000_u16, 0..5_u8)
-            .prop_map(|(turn, delay, yields)| Op::Beside(Turn { delay, yields, ..turn })),
+        6 => (turn(), 0..3_000_u16, 0..5_u8, prop::bool::weighted(0.1))
+            .prop_map(|(turn, delay, yields, sweeps)| Op::Beside(Turn { delay, yields, sweeps, ..turn })),
         10 => (0..3_000_u32).prop_map(Op::Advance),
         1 => (0..10_000_u16).prop_map(Op::Leap),
         2 => (-5_000..5_000_i64).prop_map(Op::StepWall),
@@ -226,13 +255,29 @@ fn op() -> impl Strategy<Value = Op> {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Rules {
     pub(crate) throttle: Option<u16>,
+    pub(crate) entries: Option<u8>,
+    pub(crate) bytes: Option<u8>,
+    pub(crate) refuses: bool,
+    pub(crate) notify: bool,
 }
 
 impl Rules {
     pub(crate) fn settings(self) -> Settings {
-        let settings = Settings::new();
-        self.throttle.map_or(settings, |ms| settings.throttle(Duration::from_millis(ms.into())))
+        let mut settings = Settings::new().notify(self.notify);
+        settings = self.throttle.map_or(settings, |ms| settings.throttle(Duration::from_millis(ms.into())));
+        settings = self.entries.map_or(settings, |most| settings.max_entries(most.into()));
+        settings = self.bytes.map_or(settings, |most| settings.max_bytes(most.into()));
+        if self.refuses { settings.on_full(OnFull::Refuse) } else { settings }
     }
+}
+
+/// What the handler of notices does, while not all is well.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Handler {
+    /// Each of so many fails; none, if 0.
+    pub(crate) fails: u8,
+    /// So many ms before it writes.
+    pub(crate) waits: u8,
 }
 
 /// What is set up for a whole run.
@@ -245,6 +290,7 @@ pub(crate) struct Setup {
     pub(crate) slice_bytes: u64,
     pub(crate) rows_per_wake: u32,
     pub(crate) stores: [Rules; STORES],
+    pub(crate) handler: Handler,
 }
 
 impl Setup {
@@ -258,25 +304,45 @@ impl Setup {
 }
 
 fn rules() -> impl Strategy<Value = Rules> {
-    prop::option::weighted(0.3, 0..500_u16).prop_map(|throttle| Rules { throttle })
+    (
+        prop::option::weighted(0.3, 0..500_u16),
+        prop::option::weighted(0.3, 0..6_u8),
+        prop::option::weighted(0.2, 0..120_u8),
+        prop::bool::weighted(0.3),
+        prop::bool::weighted(0.3),
+    )
+        .prop_map(|(throttle, entries, bytes, refuses, notify)| Rules {
+            throttle,
+            entries,
+            bytes,
+            refuses,
+            notify,
+        })
 }
 
 fn setup() -> impl Strategy<Value = Setup> {
     let slack = prop_oneof![Just(0_i64), Just(1), Just(1_000), Just(60_000)];
-    let slices = (prop_oneof![Just(1_u32), Just(2), Just(64)], prop_oneof![Just(0_u64), Just(50), Just(1 << 20)]);
+    let slices =
+        (prop_oneof![Just(1_u32), Just(2), Just(64)], prop_oneof![Just(0_u64), Just(50), Just(1 << 20)]);
     let per_wake = prop_oneof![Just(1_u32), Just(3), Just(10_000)];
-    (any::<bool>(), slack, slices, per_wake, rules(), rules()).prop_map(
-        |(scheduled, slack, (slice_rows, slice_bytes), rows_per_wake, one, other)| Setup {
+    let handler = (0..4_u8, prop_oneof![2 => Just(0_u8), 1 => any::<u8>()]);
+    (any::<bool>(), slack, slices, per_wake, [rules(), rules()], handler).prop_map(
+        |(scheduled, slack, (slice_rows, slice_bytes), rows_per_wake, stores, (fails, waits))| Setup {
             scheduled,
             slack,
             slice_rows,
             slice_bytes,
             rows_per_wake,
-            stores: [one, other],
+            stores,
+            handler: Handler { fails, waits },
         },
     )
 }
 
 pub(crate) fn case() -> impl Strategy<Value = Case> {
-    (any::<u64>(), setup(), prop::collection::vec(op(), 1..40)).prop_map(|(seed, setup, ops)| Case { seed, setup, ops })
+    (any::<u64>(), setup(), prop::collection::vec(op(), 1..40)).prop_map(|(seed, setup, ops)| Case {
+        seed,
+        setup,
+        ops,
+    })
 }

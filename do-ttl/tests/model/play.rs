@@ -1,9 +1,9 @@
 //! Plays a case in the kit, and holds what was seen to the model.
 
 use crate::{
-    lab::{self, Seen, Table},
-    model,
-    ops::{Case, Op, Setup, Turn},
+    lab::{self, Seen, Table, Told},
+    model::{self, Owed},
+    ops::{Case, Op, STORES, Setup, Turn},
 };
 use do_core::{
     kit::{Failing, Kit, Strike},
@@ -32,16 +32,30 @@ struct Judge {
     newest: BTreeMap<u32, Version>,
     /// Something failed that has to do with the alarm, and was not seen to be mended.
     troubled: bool,
+    /// A transaction was rolled back, and what the instance knows of the alarm was not compared since.
+    shaken: bool,
+    /// Instances may have been lost since all was well.
+    struck: bool,
+    /// What is to be told of, and with the last turn if that was kept.
+    owed: Vec<Owed>,
+    owed_last: Vec<Owed>,
+    /// Everything was deleted at some time, with what was written down of it.
+    deleted: bool,
     newest_instance: u32,
 }
 
 impl Judge {
     fn turn(&mut self, setup: &Setup, seen: &Seen, turn: &Turn) -> Result<(), String> {
-        self.found(seen)?;
+        self.found(setup, seen)?;
+        let mut owed = Vec::new();
         let mut before = &seen.before;
         for step in &seen.steps {
-            model::check(setup, seen.now, before, step).map_err(|wrong| format!("{wrong}\nin {step:?}"))?;
-            self.version(seen, model::given(step))?;
+            let new = model::check(setup, seen.now, before, step)
+                .map_err(|wrong| format!("{wrong}\nin {step:?}"))?;
+            owed.extend(new);
+            for given in model::given(step) {
+                self.version(seen, given)?;
+            }
             before = &step.after;
         }
         let kept = if turn.fail { &seen.before } else { before };
@@ -49,36 +63,67 @@ impl Judge {
             return Err(format!("table: the end of the turn differs\n{seen:?}"));
         }
         self.alarm(setup, seen, turn)?;
+        self.shaken |= turn.fail;
+        self.deleted |= seen.deletes_all();
+        self.owed_last = if turn.fail { Vec::new() } else { owed };
         self.last = Some((seen.before.clone(), seen.after.clone(), seen.number));
         Ok(())
     }
 
     /// What is found is what was left, apart from what a sweep took.
-    fn found(&mut self, seen: &Seen) -> Result<(), String> {
+    fn found(&mut self, setup: &Setup, seen: &Seen) -> Result<(), String> {
         let empty = (Table::new(), Table::new(), 0);
-        let (undone, kept, number) = self.last.as_ref().unwrap_or(&empty);
+        let last = self.last.take().unwrap_or(empty);
+        let (undone, kept, number) = &last;
         let follows = |left: &Table| {
             seen.before.iter().all(|(slot, row)| left.get(slot) == Some(row))
                 && left.iter().all(|(slot, row)| {
                     seen.before.contains_key(slot) || seen.swept.is_some_and(|now| !model::is_live(row, now))
                 })
         };
-        if follows(kept) {
-            return Ok(());
-        }
-        if follows(undone) {
+        let owed = std::mem::take(&mut self.owed_last);
+        let left = if follows(kept) {
+            self.owed.extend(owed);
+            kept
+        } else if follows(undone) {
             self.undone.insert(*number);
-            return Ok(());
+            undone
+        } else {
+            return Err(format!(
+                "lost: a turn at {} finds {:?}, swept up to {:?}, but left was {kept:?}, or {undone:?}",
+                seen.now, seen.before, seen.swept
+            ));
+        };
+        for (slot, row) in left {
+            let store = (0..STORES).find(|n| lab::store_name(*n) == slot.0).unwrap_or(0);
+            if !seen.before.contains_key(slot) && setup.stores[store].notify {
+                self.owed.push(Owed { slot: slot.clone(), row: row.clone(), is_evicted: false });
+            }
         }
-        Err(format!(
-            "lost: a turn at {} finds {:?}, swept up to {:?}, but left was {kept:?}, or {undone:?}",
-            seen.now, seen.before, seen.swept
-        ))
+        Ok(())
+    }
+
+    /// Whoever was owed it was told, once; and nobody else.
+    fn told(&self, told: &[Told]) -> Result<(), String> {
+        if self.deleted {
+            return Ok(()); // with what was told
+        }
+        let owed = self.owed.iter().map(|owed| Told {
+            slot: owed.slot.clone(),
+            version: owed.row.version,
+            value: owed.row.value.clone(),
+            expires: owed.row.expires.unwrap_or_default(),
+            is_evicted: owed.is_evicted,
+        });
+        let key = |told: &Told| (told.slot.clone(), told.version);
+        let (mut owed, mut told): (Vec<_>, Vec<_>) = (owed.collect(), told.to_vec());
+        owed.sort_by_key(key);
+        told.sort_by_key(key);
+        if owed == told { Ok(()) } else { Err(format!("told: of {told:?}\nto be told was {owed:?}")) }
     }
 
     /// Each put has another one.
-    fn version(&mut self, seen: &Seen, given: Option<((String, String), Version)>) -> Result<(), String> {
-        let Some((slot, version)) = given else { return Ok(()) };
+    fn version(&mut self, seen: &Seen, (slot, version): ((String, String), Version)) -> Result<(), String> {
         let newest = self.newest.entry(seen.instance).or_insert(Version::from_raw(0));
         if version <= *newest {
             return Err(format!("version: {version} follows {newest} in one instance"));
@@ -98,7 +143,13 @@ impl Judge {
         // A slot whose run was cut off shows no time, and is compared behind the first event.
         let is_first = setup.scheduled && self.newest_instance < seen.instance;
         self.newest_instance = seen.instance;
-        if seen.sweeping || is_first || self.troubled || turn.fails.is_some() || seen.deletes_all() {
+        if seen.sweeping
+            || is_first
+            || self.troubled
+            || self.shaken
+            || turn.fails.is_some()
+            || seen.deletes_all()
+        {
             return Ok(());
         }
         if let Some(before) = seen.armed_before.filter(|before| *before > seen.now)
@@ -147,17 +198,23 @@ impl Player {
             Op::Hibernate => drop(kit.hibernate(&lab::stub(&kit)).await),
             Op::Strike(what, steps) => {
                 let stub = lab::stub(&kit);
-                let all = [Strike::Hibernate(stub.clone()), Strike::Evict(stub), Strike::Crash, Strike::LosePower];
+                let all =
+                    [Strike::Hibernate(stub.clone()), Strike::Evict(stub), Strike::Crash, Strike::LosePower];
                 kit.at_step(kit.steps() + u64::from(*steps), &all[usize::from(*what)]);
             }
             Op::Fail(what) => {
-                self.judge.troubled |= matches!(what, Failing::Sql | Failing::SqlAfter(_) | Failing::SetAlarm);
+                self.judge.troubled |=
+                    matches!(what, Failing::Sql | Failing::SqlAfter(_) | Failing::SetAlarm);
                 kit.fail_next(&lab::stub(&kit), *what);
             }
             Op::Rest => self.rest().await?,
         }
         self.latest = self.latest.max(kit.now());
-        self.judge_all()
+        self.judge.struck |= matches!(op, Op::Strike(..) | Op::Hibernate | Op::Fail(_));
+        self.judge_all()?;
+        self.judge.troubled |= self.judge.shaken && self.judge.struck;
+        self.judge.shaken &= !matches!(op, Op::Advance(_) | Op::Leap(_) | Op::Rest);
+        Ok(())
     }
 
     fn ask(&mut self, turn: &Turn) -> impl Future<Output = ()> + use<> {
@@ -184,7 +241,7 @@ impl Player {
     }
 
     /// The table and the alarm, as a turn finds them that does nothing.
-    async fn look(&mut self) -> Result<(Table, Option<i64>, i64), String> {
+    async fn look(&mut self) -> Result<Seen, String> {
         self.judge_all()?;
         for _ in 0..3 {
             self.ask(&Turn::default()).await;
@@ -194,7 +251,7 @@ impl Player {
                 self.judge.turn(&self.setup, &seen, &self.turns[&seen.number])?;
             }
             if let Some(last) = last {
-                return Ok((last.after, last.armed, last.now));
+                return Ok(last);
             }
         }
         Err("answer: the object does not answer any more".to_owned())
@@ -213,19 +270,24 @@ impl Player {
         let wait = self.setup.slack + 300_000; // what failed is tried again within that
         kit.advance(Duration::from_millis(wait.unsigned_abs() + margin)).await;
         self.judge.troubled = false;
-        let (table, _, now) = self.look().await?;
+        self.judge.struck = false;
+        let Seen { after: table, now, .. } = self.look().await?;
         let slack = self.setup.slack + margin.cast_signed();
-        let left: Vec<_> =
-            table.iter().filter(|(_, row)| row.expires.is_some_and(|expires| expires + slack <= now)).collect();
+        let left: Vec<_> = table
+            .iter()
+            .filter(|(_, row)| row.expires.is_some_and(|expires| expires + slack <= now))
+            .collect();
         if left.is_empty() { Ok(()) } else { Err(format!("swept: at {now} there is still {left:?}")) }
     }
 
     /// What is left in the end.
     async fn end(&mut self) -> Result<(), String> {
+        lab::heal();
         self.rest().await?;
         let kit = self.kit.clone();
         kit.advance(Duration::from_secs(3_600 * 24)).await;
-        let (table, ..) = self.look().await?;
+        let Seen { after: table, told, .. } = self.look().await?;
+        self.judge.told(&told)?;
         if table.values().any(|row| row.expires.is_some_and(|expires| expires < ALARM_MAX_MS)) {
             return Err(format!("swept: after a day there is still {table:?}"));
         }
