@@ -26,7 +26,7 @@ fn cases(default: u32) -> Config {
     } else {
         default
     };
-    Config { cases, failure_persistence: None, max_shrink_iters: 4_000, ..config }
+    Config { cases, failure_persistence: None, max_shrink_iters: 1_500, ..config }
 }
 
 proptest! {

@@ -24,8 +24,8 @@ fn moment(now: i64, ms: i64) -> Option<i64> {
     (at < FAR).then(|| at.try_into().unwrap())
 }
 
-/// `None` when it is over. `drawn` is the expiry that chance gave.
-fn times(life: Life, now: i64, drawn: Option<i64>) -> Result<Option<Times>, String> {
+/// `None` when it is over. `drawn` is the expiry that chance gave, if the call gave any.
+fn times(life: Life, now: i64, drawn: Option<Option<i64>>) -> Result<Option<Times>, String> {
     Ok(match life {
         Life::Never => Some(NEVER),
         Life::Millis(ms) => (ms > 0).then(|| Times { expires: moment(now, ms), ..NEVER }),
@@ -42,6 +42,7 @@ fn times(life: Life, now: i64, drawn: Option<i64>) -> Result<Option<Times>, Stri
             let (longest, percent) = (i64::from(ms), i64::from(percent.min(100)));
             let shortest = (longest - longest * percent / 100).max(1);
             let span = now + shortest..=now + longest;
+            let drawn = drawn.unwrap_or(Some(now + longest));
             if !drawn.is_some_and(|drawn| span.contains(&drawn)) {
                 return Err(format!("the jitter gave {drawn:?}, not one of {span:?}"));
             }
@@ -108,11 +109,11 @@ impl Model<'_> {
 
     fn put(&mut self, at: (u8, u8), value: Vec<u8>, life: Life) -> Result<Put, Wrong> {
         let given = if self.given.is_empty() { None } else { Some(self.given.remove(0)) };
-        let (version, expires) = match given {
-            Some(Put::Stored { version, expires }) => (version, expires.map(Timestamp::as_millis)),
+        let (version, drawn) = match given {
+            Some(Put::Stored { version, expires }) => (version, Some(expires.map(Timestamp::as_millis))),
             _ => (Version::from_raw(0), None),
         };
-        let Some(times) = times(life, self.now, expires)? else {
+        let Some(times) = times(life, self.now, drawn)? else {
             self.remove(at);
             return Ok(Put::Removed);
         };
@@ -194,7 +195,7 @@ impl Model<'_> {
 
     fn touch(&mut self, at: (u8, u8), life: Life) -> Result<bool, Wrong> {
         let Some(mut row) = self.live(at) else { return Ok(false) };
-        match times(life, self.now, self.after.get(&slot(at)).and_then(|row| row.expires))? {
+        match times(life, self.now, self.after.get(&slot(at)).map(|row| row.expires))? {
             None => drop(self.remove(at)),
             Some(times) => {
                 (row.expires, row.idle, row.until) = (times.expires, times.idle, times.until);
