@@ -1,6 +1,7 @@
 //! Rows that expire: caches, sessions and codes in a Durable Object, swept by its one alarm. The same code runs on
 //! Cloudflare Workers and on native tokio servers.
 
+mod cache;
 mod cost;
 mod entry;
 mod expired;
@@ -22,6 +23,7 @@ mod ttl;
 mod typed;
 mod write;
 
+pub use cache::{CacheSettings, TtlCache, TtlCacheStub};
 pub use entry::{Entry, Put, PutIfAbsent, Swap, Version};
 pub use expired::{Cause, Expired};
 pub use limits::EVICTED_PER_PUT;
@@ -30,6 +32,7 @@ pub use pace::Pace;
 pub use settings::{OnFull, Settings};
 pub use stats::{BACKLOG_MAX, Counters, Stats, Usage};
 pub use store::{ENTRY_BYTES, KEY_BYTES, TtlStore};
+pub use sweep::HANDLER_LIMIT;
 pub use sweeper::{NAME_BYTES, Sweeper};
 pub use ttl::Ttl;
 pub use typed::Typed;

@@ -7,7 +7,7 @@ use do_core::{Error, ErrorKind, ObjectState, Timestamp, limits};
 use std::{cell::Cell, fmt, rc::Rc};
 
 /// Longest key, in UTF-8 bytes.
-pub const KEY_BYTES: usize = 1_024;
+pub const KEY_BYTES: usize = 512;
 
 /// Most bytes of a key and its value together (rule F16, less what the row itself takes).
 pub const ENTRY_BYTES: usize = limits::SQL_VALUE_BYTES - 256;

@@ -7,12 +7,15 @@ use crate::{
     rows::{RowId, wait},
     sweeper::Inner,
 };
-use do_core::{Error, ErrorKind, Failure, ObjectState, Timestamp, deadline::Run};
+use do_core::{Error, ErrorKind, Failure, ObjectState, Timestamp, deadline::Run, schedule::guarded};
 use std::{collections::VecDeque, rc::Rc, time::Duration};
 
 /// After this the rest is left to a run of its own: the platform cuts one off after
 /// [`ALARM_RUN`](do_core::limits::ALARM_RUN).
 const LONGEST: Duration = Duration::from_secs(10 * 60);
+
+/// How long a handler may take for one entry; it is dropped then, and has failed.
+pub const HANDLER_LIMIT: Duration = Duration::from_secs(4 * 60);
 
 impl<S: ObjectState> Sweeper<S> {
     /// The alarm came: deletes what is expired, and sets the alarm for what is left. The last line of an `alarm()`, or of
@@ -41,7 +44,8 @@ impl<S: ObjectState> Sweeper<S> {
     /// An entry is told at least once. It is forgotten when the handler succeeds, in one commit with what the handler wrote
     /// since its last await, so that one which only writes to the object's database does it exactly once. Else it is
     /// [told again](Expired::attempt) after a second, then twice as long each time, at most an hour, for ever; the others do
-    /// not wait for it. One that was cut off, with the object or with the alarm, is told again by the next run.
+    /// not wait for it. One that panics, where panics unwind, or takes longer than [`HANDLER_LIMIT`](crate::HANDLER_LIMIT) has
+    /// failed. One that was cut off, with the object or with the alarm, is told again by the next run.
     ///
     /// The handler may await and use the stores; not this method, which would wait for itself.
     ///
@@ -251,7 +255,8 @@ impl<S: ObjectState> Inner<S> {
         let (store, key, version, attempt) =
             (expired.store.clone(), expired.key.clone(), expired.version, expired.attempt);
         let row = RowId { store: &store, key: &key, version };
-        let told = handler(expired).await;
+        let over = self.state.sleep(HANDLER_LIMIT);
+        let told = guarded(async { handler(expired).await }, HANDLER_LIMIT, over).await;
         let now = self.state.now();
         self.rows.together(|| {
             if told.is_err() {

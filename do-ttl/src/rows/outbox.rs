@@ -2,7 +2,7 @@
 
 use super::{
     Rows,
-    row::{Found, Whole, found, number},
+    row::{Found, Whole, found, number, value},
 };
 use crate::Version;
 use do_core::{Error, SqlStorage, Timestamp, Value, tables};
@@ -14,7 +14,7 @@ const CREATE: &str = "
 CREATE TABLE IF NOT EXISTS _ttl_notices (
     store TEXT NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL, due INTEGER NOT NULL, attempts INTEGER NOT NULL,
     evicted INTEGER NOT NULL, expires INTEGER NOT NULL, value BLOB NOT NULL, PRIMARY KEY (store, key, version)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 CREATE INDEX IF NOT EXISTS _ttl_notices_due ON _ttl_notices (due);
 ";
 
@@ -49,8 +49,10 @@ impl<Q: SqlStorage> Rows<Q> {
         const SQL: &str = concat!(
             "SELECT key, ",
             found!(),
-            ", value FROM _ttl INDEXED BY _ttl_due WHERE store = ? AND expires IS NOT NULL AND expires <= ? \
-             ORDER BY expires, bytes, key LIMIT 1"
+            ", ",
+            value!(),
+            " FROM _ttl INDEXED BY _ttl_due WHERE store = ? AND expires IS NOT NULL AND expires <= ? \
+             ORDER BY expires, key LIMIT 1"
         );
         let Some(mut values) = self.query(SQL, (store, upto))?.into_values().next() else { return Ok(None) };
         let key = do_core::FromValue::from_value(values.remove(0))?;
@@ -69,10 +71,13 @@ impl<Q: SqlStorage> Rows<Q> {
         rows.first().map(|row| Found::read(&row)).transpose()
     }
 
-    /// Copies a row that is about to go to what is to be told. 1 read, 2 written.
+    /// Copies a row that is about to go to what is to be told. 1 read, 3 written.
     pub(crate) fn keep_notice(&self, row: RowId<'_>, due: Timestamp, evicted: bool) -> Result<(), Error> {
-        const SQL: &str = "INSERT INTO _ttl_notices SELECT store, key, version, ?, 0, ?, expires, value FROM _ttl \
-             WHERE store = ? AND key = ? AND version = ? AND expires IS NOT NULL ON CONFLICT DO NOTHING";
+        const SQL: &str = concat!(
+            "INSERT INTO _ttl_notices SELECT store, key, version, ?, 0, ?, expires, ",
+            value!(),
+            " FROM _ttl WHERE store = ? AND key = ? AND version = ? AND expires IS NOT NULL ON CONFLICT DO NOTHING"
+        );
         let params =
             vec![due.into(), evicted.into(), row.store.into(), row.key.into(), number(row.version.get())?];
         match self.sql.exec(SQL, params.clone()) {

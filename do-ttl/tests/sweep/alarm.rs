@@ -3,7 +3,7 @@
 use crate::lab::{MINUTE, SECOND, Setup, armed, at_once, jobs, put, rows, stub, wakes, within};
 use do_core::{
     Failure,
-    kit::{Failing, Kit, Strike},
+    kit::{Failing, Strike},
     prelude::*,
 };
 use do_ttl::{Pace, Settings, Ttl};
@@ -202,34 +202,28 @@ fn e8_a_run_that_failed_until_it_was_given_up_begins_anew_with_the_next_use() {
 
 #[test]
 fn e10_a_put_during_a_run_that_fails_does_not_put_the_sweep_off() {
-    let pace = Pace::new().slice_rows(1);
-    let kit = Setup { pace, ..Setup::new() }.start();
-    kit.run(async {
-        at_once(&kit, |lab| {
-            for key in ["a", "b", "c"] {
-                let _ = lab.first().put(key, "1", Ttl::secs(60)).unwrap();
-            }
-        })
-        .await;
-        let begin = kit.now();
-        // The run comes at the same time as this, which fails it between two slices.
-        let failing = stub(&kit);
-        let world = kit.clone();
-        within(&kit, move |lab| async move {
-            lab.state.sleep(SECOND * 61).await;
-            let _ = lab.first().put("d", "1", Ttl::secs(3_600)).unwrap();
-            for _ in 0..3 {
-                lab.state.sleep(Duration::ZERO).await;
-                let _ = lab.first().put("d", "1", Ttl::secs(3_600)).unwrap();
-            }
-            world.fail_next(&failing, Failing::Sql);
+    for slot in [false, true] {
+        let setup = Setup::told(|lab, _| {
+            Box::pin(async move {
+                lab.state.sleep(SECOND * 5).await;
+                Ok(())
+            })
         });
-        drop(begin);
-        kit.advance(SECOND * 61).await;
-        kit.fail_next(&stub(&kit), Failing::Sql);
-        kit.advance(SECOND * 30).await;
-        assert_eq!(rows(&kit).await, 0);
-    });
+        let kit = Setup { slot, ..setup }.start();
+        kit.run(async {
+            put(&kit, "a", 60).await;
+            kit.advance(SECOND * 63).await;
+            // The run waits for its handler.
+            put(&kit, "b", 3_600).await;
+            put(&kit, "c", 600).await;
+            kit.fail_next(&stub(&kit), Failing::Sql);
+            kit.advance(SECOND * 30).await;
+            assert_eq!((rows(&kit).await, wakes().len()), (2, 2), "slot {slot}");
+            let soonest =
+                within(&kit, |lab| async move { lab.first().get_entry("c").unwrap().unwrap().expires });
+            assert_eq!(armed(&kit).await, soonest.await.map(|at| at + SECOND), "slot {slot}");
+        });
+    }
 }
 
 #[test]
@@ -353,14 +347,14 @@ fn t9_the_sweep_shares_the_alarm_with_the_jobs_of_a_schedule() {
         let begin = kit.now();
         within(&kit, move |lab| async move {
             let schedule = lab.schedule.clone().unwrap();
-            schedule.put("tick", do_core::Plan::every(MINUTE)).await.unwrap();
+            schedule.put("tick", Plan::every(MINUTE).unwrap()).await.unwrap();
             for seconds in [30, 90, 600] {
                 let _ = lab.first().put(&format!("{seconds}"), "1", Ttl::secs(seconds)).unwrap();
             }
         })
         .await;
         for (minutes, left) in [(1, 2), (2, 1), (9, 1), (11, 0)] {
-            kit.advance((begin + MINUTE * minutes + SECOND * 2).as_millis().abs_diff(kit.now().as_millis()).pipe()).await;
+            kit.advance(kit.now().until(begin + MINUTE * minutes + SECOND * 2)).await;
             assert_eq!(rows(&kit).await, left, "{minutes}");
         }
         assert_eq!(jobs(), 11);
@@ -369,17 +363,6 @@ fn t9_the_sweep_shares_the_alarm_with_the_jobs_of_a_schedule() {
         kit.advance(SECOND * 3).await;
         assert_eq!(rows(&kit).await, 0);
     });
-}
-
-/// Milliseconds as a time.
-trait Pipe {
-    fn pipe(self) -> Duration;
-}
-
-impl Pipe for u64 {
-    fn pipe(self) -> Duration {
-        Duration::from_millis(self)
-    }
 }
 
 #[test]
@@ -434,4 +417,3 @@ fn t14_a_step_of_the_clock_does_not_stop_the_sweep() {
         assert_eq!(rows(&kit).await, 0);
     });
 }
-
