@@ -71,19 +71,19 @@ pub enum Put {
 /// What [`TtlStore::put_if_absent`](crate::TtlStore::put_if_absent) did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
-pub enum PutIfAbsent {
+pub enum PutIfAbsent<T = Bytes> {
     /// There was none.
     Done(Put),
     /// There is one.
-    Present(Entry),
+    Present(Entry<T>),
 }
 
 /// What [`TtlStore::compare_and_swap`](crate::TtlStore::compare_and_swap) did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
-pub enum Swap {
+pub enum Swap<T = Bytes> {
     /// It had that version.
     Done(Put),
     /// It is another one, or not there any more.
-    Differs(Option<Entry>),
+    Differs(Option<Entry<T>>),
 }

@@ -1,13 +1,13 @@
 use crate::{
-    Counters, Entry, Put, PutIfAbsent, Settings, Swap, Sweeper, Ttl, Version, limits::Leftover, rows::Found,
-    ttl::Expiry,
+    Counters, Entry, Put, PutIfAbsent, Settings, Swap, Sweeper, Ttl, Version, limits::Leftover, load::Loads,
+    rows::Found, ttl::Expiry,
 };
 use bytes::Bytes;
 use do_core::{Error, ErrorKind, ObjectState, Timestamp, limits};
 use std::{cell::Cell, fmt, rc::Rc};
 
 /// Longest key, in UTF-8 bytes.
-pub const KEY_BYTES: usize = 1_024;
+pub const KEY_BYTES: usize = 512;
 
 /// Most bytes of a key and its value together (rule F16, less what the row itself takes).
 pub const ENTRY_BYTES: usize = limits::SQL_VALUE_BYTES - 256;
@@ -27,11 +27,18 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) counters: Cell<Counters>,
     pub(crate) leftover: Cell<Leftover>,
+    pub(crate) loads: Loads,
 }
 
 impl Shared {
     pub(crate) fn new(name: &str, settings: Settings) -> Self {
-        Self { name: name.to_owned(), settings, counters: Cell::default(), leftover: Cell::default() }
+        Self {
+            name: name.to_owned(),
+            settings,
+            counters: Cell::default(),
+            leftover: Cell::default(),
+            loads: Loads::default(),
+        }
     }
 
     pub(crate) fn count(&self, change: impl FnOnce(&mut Counters)) {

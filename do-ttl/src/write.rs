@@ -10,8 +10,17 @@ use bytes::Bytes;
 use do_core::{Error, ObjectState, Timestamp};
 
 impl<S: ObjectState> TtlStore<S> {
-    /// Writes a row over whatever is there.
+    /// Writes a row over whatever is there, and sees to the alarm.
     pub(crate) fn set(&self, key: &str, value: Bytes, ttl: Ttl) -> Result<Put, Error> {
+        let put = self.set_row(key, value, ttl)?;
+        if let Put::Stored { expires, .. } = put {
+            self.sweeper.0.arm(expires)?;
+        }
+        Ok(put)
+    }
+
+    /// Writes a row over whatever is there. Whoever calls it sees to the alarm.
+    pub(crate) fn set_row(&self, key: &str, value: Bytes, ttl: Ttl) -> Result<Put, Error> {
         let inner = &self.sweeper.0;
         let Some(expiry) = self.expiry(ttl) else {
             self.delete(key)?;
@@ -40,7 +49,6 @@ impl<S: ObjectState> TtlStore<S> {
         }
         self.shared.count(|counters| counters.puts += 1);
         self.changed(key);
-        inner.arm(expiry.expires)?;
         Ok(Put::Stored { version: row.version, expires: expiry.expires })
     }
 

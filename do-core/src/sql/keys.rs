@@ -2,7 +2,7 @@
 
 use super::Value;
 
-/// Keys of a [`KeyValue`](crate::KeyValue): all that meet every condition set here (rule G3).
+/// Keys of a store: all that meet every condition set here (rule G3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Keys<'a> {
@@ -35,6 +35,11 @@ impl<'a> Keys<'a> {
         Self { start_after: Some(start_after), ..self }
     }
 
+    /// To go on where the last list ended, at `last`: behind it, in reverse before it. Set [`reverse`](Self::reverse) first.
+    pub fn resume(self, last: &'a str) -> Self {
+        if self.reverse { self.end(last) } else { self.start_after(last) }
+    }
+
     /// Up to this one, itself not included.
     pub fn end(self, end: &'a str) -> Self {
         Self { end: Some(end), ..self }
@@ -50,19 +55,42 @@ impl<'a> Keys<'a> {
         Self { limit: Some(limit), ..self }
     }
 
-    /// What comes behind `WHERE`, with its parameters.
-    pub(super) fn condition(&self) -> (String, Vec<Value>) {
-        let mut condition = "key >= ?".to_owned();
-        let mut params = vec![Value::from(self.start.max(self.prefix))];
-        if let Some(after) = self.start_after {
-            condition.push_str(" AND key > ?");
-            params.push(after.into());
-        }
-        let end = match (self.end.map(str::to_owned), successor(self.prefix)) {
+    /// For patterns: where the range begins, and whether that text itself is in it.
+    ///
+    /// One bound, because SQLite begins at the first one of several and reads all up to the other.
+    #[doc(hidden)]
+    pub fn lower(&self) -> (&'a str, bool) {
+        let start = self.start.max(self.prefix);
+        self.start_after.filter(|after| *after >= start).map_or((start, true), |after| (after, false))
+    }
+
+    /// For patterns: the text before which the range ends.
+    #[doc(hidden)]
+    pub fn upper(&self) -> Option<String> {
+        match (self.end.map(str::to_owned), successor(self.prefix)) {
             (Some(before), Some(end)) => Some(before.min(end)),
             (before, end) => before.or(end),
-        };
-        if let Some(end) = end {
+        }
+    }
+
+    /// For patterns: whether it is from the last to the first.
+    #[doc(hidden)]
+    pub fn is_reverse(&self) -> bool {
+        self.reverse
+    }
+
+    /// For patterns: how many at most.
+    #[doc(hidden)]
+    pub fn most(&self) -> Option<u32> {
+        self.limit
+    }
+
+    /// What comes behind `WHERE`, with its parameters.
+    pub(super) fn condition(&self) -> (String, Vec<Value>) {
+        let (from, is_included) = self.lower();
+        let mut condition = if is_included { "key >= ?" } else { "key > ?" }.to_owned();
+        let mut params = vec![Value::from(from)];
+        if let Some(end) = self.upper() {
             condition.push_str(" AND key < ?");
             params.push(end.into());
         }
@@ -111,9 +139,22 @@ mod tests {
     fn g3_conditions_are_met_together() {
         let keys = Keys::prefix("b").start("a").start_after("bb").end("x").reverse().limit(3);
         let (condition, params) = keys.condition();
-        assert_eq!(condition, "key >= ? AND key > ? AND key < ? ORDER BY key DESC LIMIT ?");
-        assert_eq!(params, ["b".into(), "bb".into(), "c".into(), Value::Integer(3)]);
+        assert_eq!(condition, "key > ? AND key < ? ORDER BY key DESC LIMIT ?");
+        assert_eq!(params, ["bb".into(), "c".into(), Value::Integer(3)]);
         assert_eq!(Keys::all().condition(), ("key >= ? ORDER BY key".to_owned(), vec!["".into()]));
+    }
+
+    #[test]
+    fn g3_there_is_one_lower_bound_which_is_the_higher_one() {
+        assert_eq!(Keys::all().start("b").start_after("a").lower(), ("b", true));
+        assert_eq!(Keys::all().start("b").start_after("b").lower(), ("b", false));
+        assert_eq!(Keys::prefix("b").start_after("c").lower(), ("c", false));
+    }
+
+    #[test]
+    fn a_list_goes_on_in_its_direction() {
+        assert_eq!(Keys::prefix("b").resume("bx"), Keys::prefix("b").start_after("bx"));
+        assert_eq!(Keys::prefix("b").reverse().resume("bx"), Keys::prefix("b").reverse().end("bx"));
     }
 
     proptest! {
