@@ -24,6 +24,18 @@ CREATE TRIGGER IF NOT EXISTS _ttl_replaced AFTER UPDATE OF big ON _ttl
     BEGIN DELETE FROM _ttl_big WHERE id = old.big; END;
 ";
 
+/// Where the value is: the columns `big` and `value`.
+macro_rules! upsert {
+    ($value:literal) => {
+        concat!(
+            "INSERT INTO _ttl (store, key, expires, bytes, version, idle, until, big, value) VALUES (?, ?, ?, ?, ?, ?, ?, ",
+            $value,
+            ") ON CONFLICT DO UPDATE SET expires = excluded.expires, bytes = excluded.bytes, version = excluded.version, \
+             idle = excluded.idle, until = excluded.until, big = excluded.big, value = excluded.value"
+        )
+    };
+}
+
 /// The table and what it cost.
 pub(crate) struct Rows<Q> {
     pub(crate) sql: Q,
@@ -118,27 +130,13 @@ impl<Q: SqlStorage> Rows<Q> {
         self.query(SQL, (store, key, now))?.into_values().next().map(Whole::read).transpose()
     }
 
-    /// Writes a row over whatever is there. 0 read, 2 written; 1 if it never expires. A large value is one more of both, and
+    /// Writes a row over whatever is there. 0 read, 2 written; 1 if it never expires. A large value is one more written, and
     /// one more of both when it is replaced or deleted.
     pub(crate) fn upsert(&self, row: &NewRow<'_>) -> Result<(), Error> {
-        if row.store.len() + row.key.len() + row.value.len() <= INLINE_BYTES {
-            return self.upsert_as(row, &Value::Null, Some(&row.value));
-        }
-        self.together(|| {
-            const SQL: &str = "INSERT INTO _ttl_big (value) VALUES (?) RETURNING id";
-            let put = self.write(SQL, || vec![Value::from(&*row.value)])?;
-            let big = put.first().map_or(Ok(Value::Null), |row| row.at(0))?;
-            self.upsert_as(row, &big, None)
-        })
-    }
-
-    fn upsert_as(&self, row: &NewRow<'_>, big: &Value, value: Option<&[u8]>) -> Result<(), Error> {
-        const SQL: &str = "INSERT INTO _ttl (store, key, expires, bytes, version, idle, until, big, value) \
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET expires = excluded.expires, \
-             bytes = excluded.bytes, version = excluded.version, idle = excluded.idle, until = excluded.until, \
-             big = excluded.big, value = excluded.value";
+        const INLINE: &str = upsert!("NULL, ?");
+        const BIG: &str = upsert!("last_insert_rowid(), NULL");
         let (bytes, version) = (number(row.bytes())?, number(row.version.get())?);
-        let params = || {
+        let columns = || {
             vec![
                 row.store.into(),
                 row.key.into(),
@@ -147,11 +145,17 @@ impl<Q: SqlStorage> Rows<Q> {
                 version.clone(),
                 row.expiry.idle.into(),
                 row.expiry.until.into(),
-                big.clone(),
-                value.into(),
             ]
         };
-        self.write(SQL, params).map(drop)
+        let value = || Value::from(&*row.value);
+        if row.store.len() + row.key.len() + row.value.len() <= INLINE_BYTES {
+            let all = || columns().into_iter().chain([value()]).collect();
+            return self.write(INLINE, all).map(drop);
+        }
+        self.together(|| {
+            self.write("INSERT INTO _ttl_big (value) VALUES (?)", || vec![value()])?;
+            self.write(BIG, columns).map(drop)
+        })
     }
 
     /// Sets the expiry of a row that is not expired; whether there is one. 1 read, 2 written.
