@@ -32,13 +32,9 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(name: &str, settings: Settings) -> Self {
-        Self {
-            name: name.to_owned(),
-            settings,
-            counters: Cell::default(),
-            leftover: Cell::default(),
-            loads: Loads::default(),
-        }
+        let name = name.to_owned();
+        let (counters, leftover, loads) = Default::default();
+        Self { name, settings, counters, leftover, loads }
     }
 
     pub(crate) fn count(&self, change: impl FnOnce(&mut Counters)) {
@@ -172,7 +168,7 @@ impl<S: ObjectState> TtlStore<S> {
     }
 
     pub(crate) fn now(&self) -> Timestamp {
-        self.sweeper.0.state.now()
+        self.sweeper.0.now()
     }
 
     pub(crate) fn expiry(&self, ttl: Ttl) -> Option<Expiry> {

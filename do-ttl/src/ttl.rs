@@ -21,13 +21,13 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub struct Ttl {
-    life: Life,
+    pub(crate) life: Life,
     /// In percent.
-    jitter: u8,
+    pub(crate) jitter: u8,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Life {
+pub(crate) enum Life {
     Never,
     For(i64),
     Until(i64),
