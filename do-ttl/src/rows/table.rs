@@ -24,6 +24,18 @@ CREATE TRIGGER IF NOT EXISTS _ttl_replaced AFTER UPDATE OF big ON _ttl
     BEGIN DELETE FROM _ttl_big WHERE id = old.big; END;
 ";
 
+/// Where the value is: the columns `big` and `value`.
+macro_rules! upsert {
+    ($value:literal) => {
+        concat!(
+            "INSERT INTO _ttl (store, key, expires, bytes, version, idle, until, big, value) VALUES (?, ?, ?, ?, ?, ?, ?, ",
+            $value,
+            ") ON CONFLICT DO UPDATE SET expires = excluded.expires, bytes = excluded.bytes, version = excluded.version, \
+             idle = excluded.idle, until = excluded.until, big = excluded.big, value = excluded.value"
+        )
+    };
+}
+
 /// The table and what it cost.
 pub(crate) struct Rows<Q> {
     pub(crate) sql: Q,
@@ -118,28 +130,13 @@ impl<Q: SqlStorage> Rows<Q> {
         self.query(SQL, (store, key, now))?.into_values().next().map(Whole::read).transpose()
     }
 
-    /// Writes a row over whatever is there. 0 read, 2 written; 1 if it never expires. A large value is one more of both, and
+    /// Writes a row over whatever is there. 0 read, 2 written; 1 if it never expires. A large value is one more written, and
     /// one more of both when it is replaced or deleted.
     pub(crate) fn upsert(&self, row: &NewRow<'_>) -> Result<(), Error> {
-        if row.store.len() + row.key.len() + row.value.len() <= INLINE_BYTES {
-            return self.upsert_as(row, None);
-        }
-        self.together(|| {
-            let put = self.write("INSERT INTO _ttl_big (value) VALUES (?) RETURNING id", || {
-                vec![Value::from(&*row.value)]
-            })?;
-            self.upsert_as(row, put.first().map(|row| row.at(0)).transpose()?)
-        })
-    }
-
-    /// `big` is where its value is, if it is not in the row.
-    fn upsert_as(&self, row: &NewRow<'_>, big: Option<i64>) -> Result<(), Error> {
-        const SQL: &str = "INSERT INTO _ttl (store, key, expires, bytes, version, idle, until, big, value) \
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET expires = excluded.expires, \
-             bytes = excluded.bytes, version = excluded.version, idle = excluded.idle, until = excluded.until, \
-             big = excluded.big, value = excluded.value";
+        const INLINE: &str = upsert!("NULL, ?");
+        const BIG: &str = upsert!("last_insert_rowid(), NULL");
         let (bytes, version) = (number(row.bytes())?, number(row.version.get())?);
-        let params = || {
+        let columns = || {
             vec![
                 row.store.into(),
                 row.key.into(),
@@ -148,11 +145,17 @@ impl<Q: SqlStorage> Rows<Q> {
                 version.clone(),
                 row.expiry.idle.into(),
                 row.expiry.until.into(),
-                big.map_or(Value::Null, Value::Integer),
-                if big.is_some() { Value::Null } else { Value::from(&*row.value) },
             ]
         };
-        self.write(SQL, params).map(drop)
+        let value = || Value::from(&*row.value);
+        if row.store.len() + row.key.len() + row.value.len() <= INLINE_BYTES {
+            let all = || columns().into_iter().chain([value()]).collect();
+            return self.write(INLINE, all).map(drop);
+        }
+        self.together(|| {
+            self.write("INSERT INTO _ttl_big (value) VALUES (?)", || vec![value()])?;
+            self.write(BIG, columns).map(drop)
+        })
     }
 
     /// Sets the expiry of a row that is not expired; whether there is one. 1 read, 2 written.
@@ -194,10 +197,9 @@ impl<Q: SqlStorage> Rows<Q> {
         self.query(SQL, (store, upto, most))?.iter().map(|row| Overdue::read(&row)).collect()
     }
 
-    /// Deletes all that [`due`](Self::due) gave up to this one. 1 read and 1 written for each.
-    pub(crate) fn delete_through(&self, store: &str, last: &Overdue) -> Result<(), Error> {
-        const SQL: &str = "DELETE FROM _ttl INDEXED BY _ttl_due WHERE store = ? AND expires IS NOT NULL \
-             AND (expires, key) <= (?, ?)";
-        self.query(SQL, (store, last.expires, last.key.as_str())).map(drop)
+    /// Deletes what [`due`](Self::due) gave. 1 read and 1 written for each: one statement for all of them would find them
+    /// first and then again, because the table has a trigger.
+    pub(crate) fn delete_each(&self, store: &str, due: &[Overdue]) -> Result<(), Error> {
+        due.iter().try_for_each(|row| self.delete(store, &row.key))
     }
 }
