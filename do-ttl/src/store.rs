@@ -7,7 +7,7 @@ use do_core::{Error, ErrorKind, ObjectState, Timestamp, limits};
 use std::{cell::Cell, fmt, rc::Rc};
 
 /// Longest key, in UTF-8 bytes.
-pub const KEY_BYTES: usize = 1_024;
+pub const KEY_BYTES: usize = 512;
 
 /// Most bytes of a key and its value together (rule F16, less what the row itself takes).
 pub const ENTRY_BYTES: usize = limits::SQL_VALUE_BYTES - 256;
@@ -32,9 +32,13 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(name: &str, settings: Settings) -> Self {
-        let name = name.to_owned();
-        let (counters, leftover, loads) = Default::default();
-        Self { name, settings, counters, leftover, loads }
+        Self {
+            name: name.to_owned(),
+            settings,
+            counters: Cell::default(),
+            leftover: Cell::default(),
+            loads: Loads::default(),
+        }
     }
 
     pub(crate) fn count(&self, change: impl FnOnce(&mut Counters)) {

@@ -1,8 +1,8 @@
 //! The table of all stores of an object, and every statement on it.
 //!
 //! One table without row ids, clustered by store and key, and one index by expiry: a put writes a row in each of them and
-//! reads none. The size is in the index, so that a sweep knows what it deletes without reading it. What never expires is not
-//! in the index, whose condition each statement has to repeat.
+//! reads none. What never expires is not in the index, whose condition each statement has to repeat. Values that would make
+//! the tree's cells too large are in a table of their own, and triggers delete them there.
 //!
 //! The texts are constants, so that they are compiled once.
 

@@ -44,15 +44,15 @@ impl<Q: SqlStorage> Rows<Q> {
         most: u32,
     ) -> Result<Vec<Overdue>, Error> {
         const SQL: &str = "SELECT expires, bytes, key FROM _ttl INDEXED BY _ttl_due WHERE store = ? \
-             AND expires IS NOT NULL AND expires <= ? AND key <> ? ORDER BY expires, bytes, key LIMIT ?";
+             AND expires IS NOT NULL AND expires <= ? AND key <> ? ORDER BY expires, key LIMIT ?";
         self.query(SQL, (store, upto, except, most))?.iter().map(|row| Overdue::read(&row)).collect()
     }
 
     /// Deletes all that [`first_to_go`](Self::first_to_go) gave up to this one. 1 read and 1 written for each.
     pub(crate) fn let_go(&self, store: &str, last: &Overdue, except: &str) -> Result<(), Error> {
         const SQL: &str = "DELETE FROM _ttl INDEXED BY _ttl_due WHERE store = ? AND expires IS NOT NULL \
-             AND (expires, bytes, key) <= (?, ?, ?) AND key <> ?";
-        self.query(SQL, (store, last.expires, number(last.bytes)?, last.key.as_str(), except)).map(drop)
+             AND (expires, key) <= (?, ?) AND key <> ?";
+        self.query(SQL, (store, last.expires, last.key.as_str(), except)).map(drop)
     }
 
     /// Rows of a store in the order of their keys, from a key on, at most so many. 1 read for each.

@@ -21,6 +21,14 @@ macro_rules! found {
 }
 pub(super) use found;
 
+/// The value of a row of `_ttl`, wherever it is.
+macro_rules! value {
+    () => {
+        "CASE WHEN big IS NULL THEN value ELSE (SELECT b.value FROM _ttl_big b WHERE b.id = _ttl.big) END"
+    };
+}
+pub(super) use value;
+
 impl Found {
     pub(super) fn read(row: &Row<'_>) -> Result<Self, Error> {
         Ok(Self {
@@ -74,7 +82,7 @@ impl NewRow<'_> {
     }
 }
 
-/// A row of the index by expiry.
+/// A row in the order of expiry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Overdue {
     pub(crate) expires: Timestamp,

@@ -1,16 +1,26 @@
-use super::row::{Found, NewRow, Overdue, Whole, found, number};
+use super::row::{Found, NewRow, Overdue, Whole, found, number, value};
 use do_core::{Error, Failure, Params, SqlStorage, Timestamp, Value, tables};
 use std::cell::Cell;
 
 /// What begins the names of all tables.
 pub(super) const PREFIX: &str = "_ttl";
 
+/// Cells of the tree stay below a quarter of a page with it, whatever the key: a larger one goes on in pages of its own, which
+/// every search that passes it has to read.
+const INLINE_BYTES: usize = 768;
+
 const CREATE: &str = "
 CREATE TABLE IF NOT EXISTS _ttl (
     store TEXT NOT NULL, key TEXT NOT NULL, expires INTEGER, bytes INTEGER NOT NULL, version INTEGER NOT NULL,
-    idle INTEGER, until INTEGER, value BLOB NOT NULL, PRIMARY KEY (store, key)
+    idle INTEGER, until INTEGER, big INTEGER, value BLOB, PRIMARY KEY (store, key)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS _ttl_due ON _ttl (store, expires, bytes) WHERE expires IS NOT NULL;
+CREATE INDEX IF NOT EXISTS _ttl_due ON _ttl (store, expires) WHERE expires IS NOT NULL;
+CREATE TABLE IF NOT EXISTS _ttl_big (id INTEGER PRIMARY KEY, value BLOB NOT NULL) STRICT;
+CREATE TRIGGER IF NOT EXISTS _ttl_deleted AFTER DELETE ON _ttl WHEN old.big IS NOT NULL
+    BEGIN DELETE FROM _ttl_big WHERE id = old.big; END;
+CREATE TRIGGER IF NOT EXISTS _ttl_replaced AFTER UPDATE OF big ON _ttl
+    WHEN old.big IS NOT NULL AND old.big IS NOT new.big
+    BEGIN DELETE FROM _ttl_big WHERE id = old.big; END;
 ";
 
 /// The table and what it cost.
@@ -84,17 +94,34 @@ impl<Q: SqlStorage> Rows<Q> {
         const SQL: &str = concat!(
             "SELECT ",
             found!(),
-            ", value FROM _ttl WHERE store = ? AND key = ? AND (expires IS NULL OR expires > ?)"
+            ", ",
+            value!(),
+            " FROM _ttl WHERE store = ? AND key = ? AND (expires IS NULL OR expires > ?)"
         );
         self.query(SQL, (store, key, now))?.into_values().next().map(Whole::read).transpose()
     }
 
-    /// Writes a row over whatever is there. 0 read, 2 written; 1 if it never expires.
+    /// Writes a row over whatever is there. 0 read, 2 written; 1 if it never expires. A large value is one more of both, and
+    /// one more of both when it is replaced or deleted.
     pub(crate) fn upsert(&self, row: &NewRow<'_>) -> Result<(), Error> {
-        const SQL: &str = "INSERT INTO _ttl (store, key, expires, bytes, version, idle, until, value) \
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET expires = excluded.expires, \
+        if row.store.len() + row.key.len() + row.value.len() <= INLINE_BYTES {
+            return self.upsert_as(row, Value::Null, row.value.clone().into());
+        }
+        self.together(|| {
+            let put = self.write(
+                "INSERT INTO _ttl_big (value) VALUES (?) RETURNING id",
+                vec![row.value.clone().into()],
+            )?;
+            let big = put.first().map_or(Ok(Value::Null), |row| row.at(0))?;
+            self.upsert_as(row, big, Value::Null)
+        })
+    }
+
+    fn upsert_as(&self, row: &NewRow<'_>, big: Value, value: Value) -> Result<(), Error> {
+        const SQL: &str = "INSERT INTO _ttl (store, key, expires, bytes, version, idle, until, big, value) \
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET expires = excluded.expires, \
              bytes = excluded.bytes, version = excluded.version, idle = excluded.idle, until = excluded.until, \
-             value = excluded.value";
+             big = excluded.big, value = excluded.value";
         let params = vec![
             row.store.into(),
             row.key.into(),
@@ -103,7 +130,8 @@ impl<Q: SqlStorage> Rows<Q> {
             number(row.version.get())?,
             row.expiry.idle.into(),
             row.expiry.until.into(),
-            row.value.clone().into(),
+            big,
+            value,
         ];
         self.write(SQL, params).map(drop)
     }
@@ -130,14 +158,14 @@ impl<Q: SqlStorage> Rows<Q> {
     /// What expires first in a store, up to a moment, at most so many. 1 read for each.
     pub(crate) fn due(&self, store: &str, upto: Timestamp, most: u32) -> Result<Vec<Overdue>, Error> {
         const SQL: &str = "SELECT expires, bytes, key FROM _ttl INDEXED BY _ttl_due WHERE store = ? \
-             AND expires IS NOT NULL AND expires <= ? ORDER BY expires, bytes, key LIMIT ?";
+             AND expires IS NOT NULL AND expires <= ? ORDER BY expires, key LIMIT ?";
         self.query(SQL, (store, upto, most))?.iter().map(|row| Overdue::read(&row)).collect()
     }
 
     /// Deletes all that [`due`](Self::due) gave up to this one. 1 read and 1 written for each.
     pub(crate) fn delete_through(&self, store: &str, last: &Overdue) -> Result<(), Error> {
         const SQL: &str = "DELETE FROM _ttl INDEXED BY _ttl_due WHERE store = ? AND expires IS NOT NULL \
-             AND (expires, bytes, key) <= (?, ?, ?)";
-        self.query(SQL, (store, last.expires, number(last.bytes)?, last.key.as_str())).map(drop)
+             AND (expires, key) <= (?, ?)";
+        self.query(SQL, (store, last.expires, last.key.as_str())).map(drop)
     }
 }
