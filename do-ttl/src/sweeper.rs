@@ -1,4 +1,4 @@
-use crate::{Pace, Settings, TtlStore, rows::Rows, store::Shared};
+use crate::{Pace, Settings, TtlStore, one_by_one::OneByOne, rows::Rows, store::Shared};
 use do_core::{
     Alarm, Error, ErrorKind, ObjectState, Timestamp,
     deadline::{self, Deadline, Due},
@@ -8,23 +8,29 @@ use std::{
     collections::BTreeMap,
     fmt,
     rc::Rc,
-    time::Duration,
 };
 
 /// The stores of an object, and the alarm that sweeps what expires in all of them.
 ///
 /// Make it in `new` and keep it, with its stores. Whoever gives it an alarm calls [`on_alarm`](Self::on_alarm) when that
-/// comes. Clones are the same sweeper.
+/// comes. Clones are the same sweeper, and an object has one.
+///
+/// Each store costs a row read in each run: stores are kinds of things, their keys say whose.
 pub struct Sweeper<S: ObjectState>(pub(crate) Rc<Inner<S>>);
 
 pub(crate) struct Inner<S: ObjectState> {
     pub(crate) state: S,
     pub(crate) rows: Rows<S::Sql>,
     pub(crate) pace: Pace,
-    deadline: Deadline<S>,
-    stores: RefCell<BTreeMap<String, Rc<Shared>>>,
+    pub(crate) deadline: Deadline<S>,
+    pub(crate) stores: RefCell<BTreeMap<String, Rc<Shared>>>,
     /// The newest version that was given.
     newest: Cell<u64>,
+    pub(crate) runs: OneByOne,
+    /// The store that the last run ended with: the next one begins behind it.
+    pub(crate) last: RefCell<String>,
+    /// There is, or was, somebody to tell of what expires.
+    pub(crate) tells: Cell<bool>,
 }
 
 /// Longest name of a store, in bytes.
@@ -39,7 +45,7 @@ impl<S: ObjectState> Due for Inner<S> {
 
     /// Somewhat after the soonest expiry, so that what expires soon after is swept with it.
     fn soonest(&self) -> Result<Option<Timestamp>, Error> {
-        let mut soonest: Option<Timestamp> = None;
+        let mut soonest = if self.tells.get() { self.rows.soonest_notice()? } else { None };
         let mut at = String::new();
         while let Some((store, expires)) = self.rows.soonest_behind(&at)? {
             soonest = Some(soonest.map_or(expires, |soonest| soonest.min(expires)));
@@ -65,6 +71,9 @@ impl<S: ObjectState> Sweeper<S> {
             deadline: Deadline::new(state, alarm.into()),
             stores: RefCell::default(),
             newest: Cell::default(),
+            runs: OneByOne::default(),
+            last: RefCell::default(),
+            tells: Cell::default(),
         });
         let woken = Rc::clone(&inner);
         state.at_first_event(move || deadline::wake(woken));
@@ -87,54 +96,14 @@ impl<S: ObjectState> Sweeper<S> {
             let message = format!("the store {name:?} was opened with other settings");
             return Err(Error::new(ErrorKind::Invalid, message));
         }
+        if settings.notify {
+            self.0.tells.set(true);
+        }
         Ok(TtlStore::new(self.clone(), Rc::clone(shared)))
-    }
-
-    /// The alarm came: deletes what is expired, in slices of which each is a turn of its own, and sets the alarm for what is
-    /// left.
-    ///
-    /// # Errors
-    /// Those of the storage. The alarm is to fail with them: then it comes again.
-    pub async fn on_alarm(&self) -> Result<(), Error> {
-        let inner = &self.0;
-        inner.deadline.came();
-        let mut left = inner.pace.rows_per_wake;
-        let mut at = String::new();
-        let now = inner.state.now();
-        while let Some((store, expires)) = inner.rows.soonest_behind(&at)? {
-            if expires > now {
-                at = store;
-                continue;
-            }
-            if left == 0 {
-                break;
-            }
-            left -= inner.slice(&store, now, left)?;
-            inner.state.sleep(Duration::ZERO).await;
-        }
-        if let Some(soonest) = inner.soonest()? {
-            deadline::arm_by(inner, if left == 0 { inner.state.now() } else { soonest })?;
-        }
-        Ok(())
     }
 }
 
 impl<S: ObjectState> Inner<S> {
-    /// Deletes some of what is expired in a store. How many.
-    fn slice(&self, store: &str, now: Timestamp, most: u32) -> Result<u32, Error> {
-        let due = self.rows.due(store, now, self.pace.slice_rows.min(most))?;
-        let mut bytes = 0_u64;
-        let fit = due.iter().take_while(|row| {
-            bytes = bytes.saturating_add(row.bytes);
-            bytes <= self.pace.slice_bytes
-        });
-        let count = fit.count().max(1).min(due.len());
-        if let Some(last) = due[..count].last() {
-            self.rows.delete_through(store, last)?;
-        }
-        Ok(u32::try_from(count).unwrap_or(u32::MAX))
-    }
-
     /// A version that was not given before.
     pub(crate) fn version(&self) -> crate::Version {
         // 10 bits below the milliseconds: enough for what one turn does, and 2^53 is in the year 2248.
@@ -142,6 +111,12 @@ impl<S: ObjectState> Inner<S> {
         let version = (now | (self.state.random() & 0xff)).max(self.newest.get() + 1);
         self.newest.set(version);
         crate::Version(version)
+    }
+
+    /// The time, for a call: an alarm that was lost is mended by it.
+    pub(crate) fn now(self: &Rc<Self>) -> Timestamp {
+        deadline::watch(self);
+        self.state.now()
     }
 
     /// The newest version that was given in this instance.
@@ -161,10 +136,10 @@ impl<S: ObjectState> Inner<S> {
         if self.rows.take_gone() {
             self.deadline.forget();
         }
-        match expires {
-            Some(expires) => deadline::arm_by(self, expires + self.pace.slack),
-            None => Ok(()),
+        if let Some(expires) = expires {
+            deadline::arm_by(self, expires + self.pace.slack);
         }
+        Ok(())
     }
 }
 

@@ -8,10 +8,10 @@ use std::{
     time::Duration,
 };
 
-/// Runs a job so that a panic, where panics unwind, and a run without an end are failures of it alone.
+/// For patterns: runs a job so that a panic, where panics unwind, and a run without an end are failures of it alone.
 ///
 /// `over` is a sleep of `limit`.
-pub(super) async fn guarded(
+pub async fn guarded(
     job: impl Future<Output = Result<(), Failure>>,
     limit: Duration,
     over: impl Future<Output = ()>,

@@ -111,6 +111,8 @@ mod stored;
 
 pub use alarm::Alarm;
 pub use dead::{DEAD_LETTERS_KEPT, DeadLetter};
+#[doc(hidden)]
+pub use guard::guarded;
 pub use history::{Outcome, Run};
 pub use job::Job;
 pub use pending::Pending;

@@ -7,12 +7,14 @@
 //! The texts are constants, so that they are compiled once.
 
 mod counts;
+mod outbox;
 mod range;
 mod room;
 mod row;
 mod table;
 
 pub(crate) use counts::Growth;
+pub(crate) use outbox::{RowId, wait};
 pub(crate) use range::Ranged;
 pub(crate) use room::Taken;
 pub(crate) use row::{Found, NewRow, Overdue};
