@@ -309,7 +309,9 @@ impl Lab {
 
     /// All rows, expired ones too. What fails meanwhile was meant for others.
     fn table(&self) -> Table {
-        const SQL: &str = "SELECT store, key, expires, bytes, version, idle, until, value FROM _ttl";
+        const SQL: &str = "SELECT store, key, expires, bytes, version, idle, until, \
+            coalesce(value, (SELECT value FROM _ttl_big WHERE id = big)), \
+            (SELECT count(*) FROM _ttl_big) - (SELECT count(big) FROM _ttl) FROM _ttl";
         let rows = loop {
             match self.state.sql().exec(SQL, ()) {
                 Ok(rows) => break rows,
@@ -320,6 +322,7 @@ impl Lab {
         let read = |row: do_core::Row<'_>| -> std::result::Result<_, do_core::Error> {
             let (store, key): (String, String) = (row.at(0)?, row.at(1)?);
             let (bytes, value): (u64, Vec<u8>) = (row.at(3)?, row.at(7)?);
+            assert_eq!(row.at::<i64>(8)?, 0, "large values that are nobody's");
             assert_eq!(bytes, (key.len() + value.len()) as u64, "{store} {key}");
             let version = Version::from_raw(row.at(4)?);
             let kept = Kept { value, expires: row.at(2)?, version, idle: row.at(5)?, until: row.at(6)? };

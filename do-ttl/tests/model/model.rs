@@ -148,13 +148,13 @@ impl Model<'_> {
             others.len() as u64 + 1,
             others.iter().map(|(slot, row)| bytes(slot, row)).sum::<u64>() + bytes(slot, row),
         );
-        let fits = |gone: &[&(i64, u64, String)]| {
-            let gone_bytes: u64 = gone.iter().map(|(_, bytes, _)| bytes).sum();
+        let fits = |gone: &[&(i64, String, u64)]| {
+            let gone_bytes: u64 = gone.iter().map(|(.., bytes)| bytes).sum();
             has.0 - gone.len() as u64 <= most.0 && has.1 - gone_bytes <= most.1
         };
         let mut soonest: Vec<_> = others
             .iter()
-            .filter_map(|(slot, row)| row.expires.map(|expires| (expires, bytes(slot, row), slot.1.clone())))
+            .filter_map(|(slot, row)| row.expires.map(|expires| (expires, slot.1.clone(), bytes(slot, row))))
             .filter(|(expires, ..)| !rules.refuses || *expires <= self.now)
             .collect();
         soonest.sort();
@@ -163,7 +163,7 @@ impl Model<'_> {
         if enough.is_none() && soonest.len() < EVICTED {
             return Err(Wrong::Error(ErrorKind::Limit));
         }
-        for (_, _, key) in soonest.into_iter().take(enough.unwrap_or(EVICTED)).cloned().collect::<Vec<_>>() {
+        for (_, key, _) in soonest.into_iter().take(enough.unwrap_or(EVICTED)).cloned().collect::<Vec<_>>() {
             let slot = (slot.0.clone(), key);
             if let Some(row) = self.table.remove(&slot) {
                 self.owe(at.0, slot, row);
