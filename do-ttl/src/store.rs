@@ -105,18 +105,10 @@ impl<S: ObjectState> TtlStore<S> {
     /// # Errors
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub fn touch(&self, key: &str, ttl: impl Into<Ttl>) -> Result<bool, Error> {
-        let expiry = self.expiry(ttl.into());
-        let Some(found) = self.found(key)? else {
-            if expiry.is_none() {
-                self.changed(key);
-            }
-            return Ok(false);
-        };
-        match expiry {
-            None => self.unset(key, &found)?,
-            Some(expiry) => self.retime(key, &expiry)?,
+        match self.expiry(ttl.into()) {
+            None => self.delete(key),
+            Some(expiry) => self.retime(key, &expiry),
         }
-        Ok(true)
     }
 
     /// Removes a key; whether it was there.
@@ -124,13 +116,7 @@ impl<S: ObjectState> TtlStore<S> {
     /// # Errors
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub fn remove(&self, key: &str) -> Result<bool, Error> {
-        let Some(found) = self.found(key)? else {
-            // What is being loaded for it is not to come back.
-            self.changed(key);
-            return Ok(false);
-        };
-        self.unset(key, &found)?;
-        Ok(true)
+        self.delete(key)
     }
 
     /// Removes a key and gives what it had.

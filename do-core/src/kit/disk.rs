@@ -242,6 +242,17 @@ impl Storage for Faulty {
     fn size(&self) -> u64 {
         self.database.size()
     }
+
+    fn wants_vacuum(&self) -> bool {
+        self.database.wants_vacuum()
+    }
+
+    fn vacuum(&self) -> Result<(), Error> {
+        if self.crash_due.get() {
+            return Err(killed());
+        }
+        self.database.vacuum()
+    }
 }
 
 fn killed() -> Error {

@@ -6,6 +6,7 @@ use super::{
     connect::connect,
     error::{host_error, sql_error},
     limits::PAGE_BYTES,
+    space::Space,
 };
 use crate::{Error, ErrorKind, Row, Rows, Timestamp, Value, engine::Storage};
 use rusqlite::{Connection, OptionalExtension, TransactionState, ffi};
@@ -40,6 +41,7 @@ pub(crate) struct Database {
     /// Why SQLite threw the implicit transaction away by itself: a fault, or a `RAISE(ROLLBACK)`. What the turn
     /// wrote is gone, so that nothing may be committed until it is rolled back for the object as well.
     lost: RefCell<Option<Error>>,
+    space: Space,
 }
 
 impl Database {
@@ -61,6 +63,7 @@ impl Database {
             depth: Cell::new(0),
             iterating: Cell::new(0),
             lost: RefCell::new(None),
+            space: Space::default(),
         })
     }
 
@@ -74,7 +77,7 @@ impl Database {
     }
 
     /// A file that was deleted or replaced while it is open still takes commits, which nobody would find again.
-    fn check_file(&self) -> Result<(), Error> {
+    pub(super) fn check_file(&self) -> Result<(), Error> {
         if file_id(&self.path) == self.file.get() {
             return Ok(());
         }
@@ -84,6 +87,10 @@ impl Database {
 
     pub(super) fn gate(&self) -> &Gate {
         &self.gate
+    }
+
+    pub(super) fn space(&self) -> &Space {
+        &self.space
     }
 
     /// The connection, opened if it was not.
@@ -98,6 +105,7 @@ impl Database {
             self.gate.trusting(unsync).map_err(host_error)?;
         }
         self.file.set(file_id(&self.path));
+        self.gate.trusting(|| self.space.opened(&conn)).map_err(host_error)?;
         Ok(self.conn.get_or_init(|| conn))
     }
 
@@ -171,6 +179,13 @@ impl Database {
         self.gate.trusting(|| conn.execute_batch(sql)).map_err(host_error)
     }
 
+    fn commit_now(&self, conn: &Connection) -> Result<(), Error> {
+        let is_excessive = self.space.after_commit(conn);
+        conn.execute_batch("COMMIT").map_err(commit_error)?;
+        self.space.committed(is_excessive);
+        Ok(())
+    }
+
     /// Forgets the transaction, which SQLite has ended.
     fn ended(&self) -> Option<Error> {
         self.begun.set(false);
@@ -238,10 +253,7 @@ impl Storage for Database {
             return Ok(());
         };
         if self.lost.borrow().is_none() {
-            match self
-                .check_file()
-                .and_then(|()| self.gate.trusting(|| conn.execute_batch("COMMIT")).map_err(commit_error))
-            {
+            match self.check_file().and_then(|()| self.gate.trusting(|| self.commit_now(conn))) {
                 Ok(()) => {
                     self.ended();
                     return Ok(());
@@ -299,15 +311,20 @@ impl Storage for Database {
     }
 
     fn size(&self) -> u64 {
-        let used = |conn: &Connection| {
-            let bytes = "SELECT (page_count - freelist_count) * page_size
-                FROM pragma_page_count, pragma_freelist_count, pragma_page_size";
-            self.gate.trusting(|| conn.query_row(bytes, (), |row| row.get::<_, i64>(0))).ok()
-        };
-        let used =
-            self.existing().ok().flatten().and_then(used).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+        let used = self.existing().ok().flatten().and_then(|conn| self.used_bytes(conn).ok()).unwrap_or(0);
         // An empty database is one page, whether or not it was written yet (rule F17).
         used.max(PAGE_BYTES)
+    }
+
+    fn wants_vacuum(&self) -> bool {
+        self.space.is_excessive()
+    }
+
+    fn vacuum(&self) -> Result<(), Error> {
+        match self.conn.get().filter(|conn| self.wants_vacuum() && conn.is_autocommit()) {
+            Some(conn) => self.vacuum_step(conn),
+            None => Ok(()),
+        }
     }
 }
 

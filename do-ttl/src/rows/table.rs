@@ -1,4 +1,5 @@
 use super::row::{Found, NewRow, Overdue, Whole, found, number, value};
+use crate::ttl::Expiry;
 use do_core::{Error, Failure, Params, SqlStorage, Timestamp, Value, tables};
 use std::cell::Cell;
 
@@ -63,16 +64,32 @@ impl<Q: SqlStorage> Rows<Q> {
         }
     }
 
-    /// Runs what makes the tables if they are not there.
-    pub(crate) fn write(&self, sql: &str, params: Vec<Value>) -> Result<do_core::Rows, Error> {
-        match self.sql.exec(sql, params.clone()) {
+    /// Runs what makes the tables if they are not there. The parameters are made again then, which is seldom, instead of
+    /// copied every time: a value may be large.
+    pub(crate) fn write(&self, sql: &str, params: impl Fn() -> Vec<Value>) -> Result<do_core::Rows, Error> {
+        match self.sql.exec(sql, params()) {
             Err(error) if tables::is_missing(&error, PREFIX) => {
                 self.is_gone.set(true);
                 self.sql.exec(CREATE, ())?;
-                self.counted(self.sql.exec(sql, params))
+                self.counted(self.sql.exec(sql, params()))
             }
             result => self.counted(result),
         }
+    }
+
+    /// Runs what changes a row, or none; whether it did. That is asked for apart, which reads no row, while `RETURNING`
+    /// would count one.
+    fn changes(&self, sql: &str, params: impl Params) -> Result<bool, Error> {
+        match self.sql.exec(sql, params) {
+            Err(error) if tables::is_missing(&error, PREFIX) => {
+                self.is_gone.set(true);
+                return Ok(false);
+            }
+            result => self.counted(result)?,
+        };
+        let changed: Option<u64> =
+            self.counted(self.sql.exec("SELECT changes()", ()))?.first().map(|row| row.at(0)).transpose()?;
+        Ok(changed.is_some_and(|rows| rows > 0))
     }
 
     pub(super) fn counted(&self, result: Result<do_core::Rows, Error>) -> Result<do_core::Rows, Error> {
@@ -105,46 +122,61 @@ impl<Q: SqlStorage> Rows<Q> {
     /// one more of both when it is replaced or deleted.
     pub(crate) fn upsert(&self, row: &NewRow<'_>) -> Result<(), Error> {
         if row.store.len() + row.key.len() + row.value.len() <= INLINE_BYTES {
-            return self.upsert_as(row, Value::Null, row.value.clone().into());
+            return self.upsert_as(row, None);
         }
         self.together(|| {
-            let put = self.write(
-                "INSERT INTO _ttl_big (value) VALUES (?) RETURNING id",
-                vec![row.value.clone().into()],
-            )?;
-            let big = put.first().map_or(Ok(Value::Null), |row| row.at(0))?;
-            self.upsert_as(row, big, Value::Null)
+            let put = self.write("INSERT INTO _ttl_big (value) VALUES (?) RETURNING id", || {
+                vec![Value::from(&*row.value)]
+            })?;
+            self.upsert_as(row, put.first().map(|row| row.at(0)).transpose()?)
         })
     }
 
-    fn upsert_as(&self, row: &NewRow<'_>, big: Value, value: Value) -> Result<(), Error> {
+    /// `big` is where its value is, if it is not in the row.
+    fn upsert_as(&self, row: &NewRow<'_>, big: Option<i64>) -> Result<(), Error> {
         const SQL: &str = "INSERT INTO _ttl (store, key, expires, bytes, version, idle, until, big, value) \
              VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET expires = excluded.expires, \
              bytes = excluded.bytes, version = excluded.version, idle = excluded.idle, until = excluded.until, \
              big = excluded.big, value = excluded.value";
-        let params = vec![
-            row.store.into(),
-            row.key.into(),
-            row.expiry.expires.into(),
-            number(row.bytes())?,
-            number(row.version.get())?,
-            row.expiry.idle.into(),
-            row.expiry.until.into(),
-            big,
-            value,
-        ];
+        let (bytes, version) = (number(row.bytes())?, number(row.version.get())?);
+        let params = || {
+            vec![
+                row.store.into(),
+                row.key.into(),
+                row.expiry.expires.into(),
+                bytes.clone(),
+                version.clone(),
+                row.expiry.idle.into(),
+                row.expiry.until.into(),
+                big.map_or(Value::Null, Value::Integer),
+                if big.is_some() { Value::Null } else { Value::from(&*row.value) },
+            ]
+        };
         self.write(SQL, params).map(drop)
     }
 
-    /// Sets the expiry of a row that is there. 1 read, 2 written.
-    pub(crate) fn touch(&self, store: &str, key: &str, expiry: &crate::ttl::Expiry) -> Result<(), Error> {
-        const SQL: &str = "UPDATE _ttl SET expires = ?, idle = ?, until = ? WHERE store = ? AND key = ?";
-        self.query(SQL, (expiry.expires, expiry.idle, expiry.until, store, key)).map(drop)
+    /// Sets the expiry of a row that is not expired; whether there is one. 1 read, 2 written.
+    pub(crate) fn touch(
+        &self,
+        store: &str,
+        key: &str,
+        now: Timestamp,
+        expiry: &Expiry,
+    ) -> Result<bool, Error> {
+        const SQL: &str = "UPDATE _ttl SET expires = ?, idle = ?, until = ? \
+             WHERE store = ? AND key = ? AND (expires IS NULL OR expires > ?)";
+        self.changes(SQL, (expiry.expires, expiry.idle, expiry.until, store, key, now))
     }
 
-    /// Deletes a row. 1 read, 1 written; nothing if it is not there.
+    /// Deletes a row, expired or not. 1 read, 1 written; nothing if it is not there.
     pub(crate) fn delete(&self, store: &str, key: &str) -> Result<(), Error> {
         self.query("DELETE FROM _ttl WHERE store = ? AND key = ?", (store, key)).map(drop)
+    }
+
+    /// Deletes a row that is not expired; whether there was one. 1 read, 1 written.
+    pub(crate) fn delete_live(&self, store: &str, key: &str, now: Timestamp) -> Result<bool, Error> {
+        const SQL: &str = "DELETE FROM _ttl WHERE store = ? AND key = ? AND (expires IS NULL OR expires > ?)";
+        self.changes(SQL, (store, key, now))
     }
 
     /// The soonest expiry of the first store behind `store` that has one. 1 read, or 0.
