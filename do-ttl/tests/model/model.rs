@@ -32,10 +32,12 @@ fn times(life: Life, now: i64, drawn: Option<Option<i64>>) -> Result<Option<Time
         Life::Until(ms) => (ms > 0).then(|| Times { expires: moment(now, ms), ..NEVER }),
         Life::Sliding(idle, age) => {
             let first = age.map_or(idle, |age| age.min(idle));
+            // At its cap it does not slide.
+            let slides = age.is_none_or(|age| age > idle);
             (first > 0).then(|| Times {
                 expires: moment(now, first.into()),
-                idle: Some(idle.into()),
-                until: age.and_then(|age| moment(now, age.into())),
+                idle: slides.then_some(idle.into()),
+                until: age.filter(|_| slides).and_then(|age| moment(now, age.into())),
             })
         }
         Life::Jitter(ms, percent) => {

@@ -134,6 +134,8 @@ pub(crate) struct Turn {
     pub(crate) fails: Option<u8>,
     /// Runs what is due, as the alarm does, before its calls.
     pub(crate) sweeps: bool,
+    /// Clears a store before its calls, which is many turns.
+    pub(crate) clears: Option<u8>,
     pub(crate) calls: Vec<Call>,
 }
 
@@ -244,8 +246,8 @@ fn failing() -> impl Strategy<Value = Failing> {
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         24 => turn().prop_map(Op::Turn),
-        6 => (turn(), 0..3_000_u16, 0..5_u8, prop::bool::weighted(0.1))
-            .prop_map(|(turn, delay, yields, sweeps)| Op::Beside(Turn { delay, yields, sweeps, ..turn })),
+        6 => (turn(), 0..3_000_u16, 0..5_u8, prop::bool::weighted(0.1), prop::option::weighted(0.15, 0..STORES as u8))
+            .prop_map(|(turn, delay, yields, sweeps, clears)| Op::Beside(Turn { delay, yields, sweeps, clears, ..turn })),
         10 => (0..3_000_u32).prop_map(Op::Advance),
         1 => (0..100_u16).prop_map(Op::Leap),
         2 => (-5_000..5_000_i64).prop_map(Op::StepWall),
