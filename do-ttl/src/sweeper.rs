@@ -132,14 +132,13 @@ impl<S: ObjectState> Inner<S> {
     }
 
     /// Something is there that expires then.
-    pub(crate) fn arm(self: &Rc<Self>, expires: Option<Timestamp>) -> Result<(), Error> {
+    pub(crate) fn arm(self: &Rc<Self>, expires: Option<Timestamp>) {
         if self.rows.take_gone() {
             self.deadline.forget();
         }
         if let Some(expires) = expires {
             deadline::arm_by(self, expires + self.pace.slack);
         }
-        Ok(())
     }
 }
 

@@ -227,7 +227,7 @@ impl Lab {
         let now = self.state.now();
         assert!(is_evicted || expires <= now, "{key:?} is told at {now}, before {expires}");
         self.state.sql().exec(TOLD_TABLE, ())?;
-        let row = (store, key, version.get() as i64, value.to_vec(), expires, is_evicted);
+        let row = (store, key, version.get().cast_signed(), value.to_vec(), expires, is_evicted);
         self.state.sql().exec("INSERT INTO told VALUES (?, ?, ?, ?, ?, ?)", row)?;
         Ok(())
     }

@@ -10,6 +10,9 @@ pub(crate) const STORES: usize = 2;
 /// Few, so that calls meet each other.
 pub(crate) const KEYS: [&str; 4] = ["a", "b", "b\0", "ü"];
 
+const STORE_NUMBERS: u8 = 2;
+const KEY_NUMBERS: u8 = 4;
+
 /// The life of an entry, as it is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Life {
@@ -187,7 +190,7 @@ fn value() -> impl Strategy<Value = Drawn> {
 }
 
 fn call() -> impl Strategy<Value = Call> {
-    let at = || (0..STORES as u8, 0..KEYS.len() as u8);
+    let at = || (0..STORE_NUMBERS, 0..KEY_NUMBERS);
     prop_oneof![
         10 => (at(), value(), life()).prop_map(|((s, k), value, life)| Call::Put(s, k, value, life)),
         5 => at().prop_map(|(s, k)| Call::Get(s, k)),
@@ -203,8 +206,8 @@ fn call() -> impl Strategy<Value = Call> {
 
 /// Calls with several keys, and those of a whole store.
 fn call_of_many() -> impl Strategy<Value = Call> {
-    let store = || 0..STORES as u8;
-    let key = || 0..KEYS.len() as u8;
+    let store = || 0..STORE_NUMBERS;
+    let key = || 0..KEY_NUMBERS;
     // Of what fails, nobody knows what chance gave.
     let sure =
         life().prop_map(|life| if let Life::Jitter(ms, _) = life { Life::Millis(ms.into()) } else { life });
@@ -246,7 +249,7 @@ fn failing() -> impl Strategy<Value = Failing> {
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         24 => turn().prop_map(Op::Turn),
-        6 => (turn(), 0..3_000_u16, 0..5_u8, prop::bool::weighted(0.1), prop::option::weighted(0.15, 0..STORES as u8))
+        6 => (turn(), 0..3_000_u16, 0..5_u8, prop::bool::weighted(0.1), prop::option::weighted(0.15, 0..STORE_NUMBERS))
             .prop_map(|(turn, delay, yields, sweeps, clears)| Op::Beside(Turn { delay, yields, sweeps, clears, ..turn })),
         10 => (0..3_000_u32).prop_map(Op::Advance),
         1 => (0..100_u16).prop_map(Op::Leap),

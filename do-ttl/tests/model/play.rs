@@ -51,7 +51,7 @@ struct Judge {
 impl Judge {
     fn turn(&mut self, setup: &Setup, seen: &Seen, turn: &Turn) -> Result<(), String> {
         self.found(setup, seen)?;
-        self.cleared(setup, seen)?;
+        Self::cleared(setup, seen)?;
         let mut owed = Vec::new();
         let mut before = &seen.before;
         for step in &seen.steps {
@@ -135,7 +135,7 @@ impl Judge {
     }
 
     /// What was there when a clear began is gone when it has ended. What is over and is to be told of is not its matter.
-    fn cleared(&self, setup: &Setup, seen: &Seen) -> Result<(), String> {
+    fn cleared(setup: &Setup, seen: &Seen) -> Result<(), String> {
         let stays = |slot: &(String, String), row: &Kept| {
             let notifies = (0..STORES).any(|n| lab::store_name(n) == slot.0 && setup.stores[n].notify);
             notifies && !model::is_live(row, seen.now)
@@ -220,7 +220,7 @@ impl Player {
         let kit = self.kit.clone();
         self.latest = self.latest.max(kit.now());
         match op {
-            Op::Turn(turn) => drop(self.ask(turn).await),
+            Op::Turn(turn) => self.ask(turn).await,
             Op::Beside(turn) => drop(kit.spawn(self.ask(turn))),
             Op::Advance(ms) => kit.advance(Duration::from_millis((*ms).into())).await,
             Op::Leap(hours) => kit.advance(Duration::from_secs(3_600 * u64::from(*hours))).await,
