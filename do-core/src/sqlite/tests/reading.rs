@@ -63,6 +63,11 @@ fn f14_pragmas_meet_no_transaction_that_has_only_read() {
 #[test]
 fn f9_what_a_row_callback_does_is_as_without_it() {
     let f = reading();
+    f.exec("INSERT INTO t VALUES (3), (4)");
+    f.database.commit().unwrap();
+    for _ in 0..3 {
+        f.scalar("SELECT count(*) FROM t");
+    }
     let mut seen = 0;
     let mut each = |_: crate::Row<'_>| {
         seen += 1;
@@ -70,12 +75,13 @@ fn f9_what_a_row_callback_does_is_as_without_it() {
         assert!(!is_in_transaction(&f.database));
         f.exec("INSERT INTO t VALUES (2)");
         assert_eq!(f.error("DROP TABLE t").to_string(), "database table is locked: SQLITE_LOCKED");
-        Ok(std::ops::ControlFlow::Continue(()))
+        Ok(std::ops::ControlFlow::Break(()))
     };
-    f.database.for_each("SELECT a FROM t WHERE a = 1", &[], &mut each).unwrap();
+    assert!(is_in_transaction(&f.database));
+    f.database.for_each("SELECT a FROM t", &[], &mut each).unwrap();
     assert_eq!(seen, 1);
     f.database.commit().unwrap();
-    assert_eq!(scalar(&f.reopened(), "SELECT count(*) FROM t", &[]), int(2));
+    assert_eq!(scalar(&f.reopened(), "SELECT count(*) FROM t", &[]), int(4));
 }
 
 #[test]
