@@ -79,7 +79,7 @@ async fn keys<D: Driver>(lab: &Lab<D>) -> Result<String, Fault> {
 
 async fn entries<D: Driver>(lab: &Lab<D>) -> Outcome {
     limited(lab, json!({"max_entries": 3})).await?;
-    let puts: Vec<_> = [("c", 30_000), ("a", 10_000), ("b", 20_000), ("d", 40_000), ("z", 5_000)]
+    let puts: Vec<_> = [("c", 3000_000), ("a", 1000_000), ("b", 2000_000), ("d", 4000_000), ("z", 500_000)]
         .iter()
         .flat_map(|(key, ms)| [put(key, 9, *ms), limits("usage"), limits("exact")])
         .collect();
@@ -88,36 +88,36 @@ async fn entries<D: Driver>(lab: &Lab<D>) -> Outcome {
     same("usage", json!(usages), json!([[1, 10], [2, 20], [3, 30], [3, 30], [3, 30]]))?;
     holds("each is exact", (0..5).all(|n| told[3 * n + 2] == true))?;
     same("keys", keys(lab).await?, "c d z")?;
-    lab.tell("a", put("e", 9, 50_000)).await?;
+    lab.tell("a", put("e", 9, 5000_000)).await?;
     same("keys", keys(lab).await?, "c d e")?;
     same("evicted", ask(lab, "stats").await?["evicted"].clone(), 3)
 }
 
 async fn bytes<D: Driver>(lab: &Lab<D>) -> Outcome {
     limited(lab, json!({"max_bytes": 100})).await?;
-    lab.tell("a", json!([put("a", 29, 10_000), put("b", 29, 20_000), put("c", 29, 30_000)])).await?;
+    lab.tell("a", json!([put("a", 29, 1000_000), put("b", 29, 2000_000), put("c", 29, 3000_000)])).await?;
     has(lab, 3, 90).await?;
-    lab.tell("a", put("d", 39, 40_000)).await?;
+    lab.tell("a", put("d", 39, 4000_000)).await?;
     same("keys", keys(lab).await?, "b c d")?;
     has(lab, 3, 100).await?;
     // What takes the place of itself does not make room for itself.
-    lab.tell("a", put("b", 30, 5_000)).await?;
+    lab.tell("a", put("b", 30, 500_000)).await?;
     same("keys", keys(lab).await?, "b d")?;
     has(lab, 2, 71).await?;
-    lab.tell("a", put("b", 9, 5_000)).await?;
+    lab.tell("a", put("b", 9, 500_000)).await?;
     has(lab, 2, 50).await
 }
 
 async fn bounded<D: Driver>(lab: &Lab<D>) -> Outcome {
     limited(lab, json!({"max_bytes": 400})).await?;
-    lab.main("a", json!({"fill": [0, 20, 12, 60_000]})).await?;
+    lab.main("a", json!({"fill": [0, 20, 12, 6000_000]})).await?;
     has(lab, 20, 400).await?;
     for left in [12, 4] {
-        let error = lab.refused("a", put("l", 399, 60_000)).await?;
+        let error = lab.refused("a", put("l", 399, 6000_000)).await?;
         same("kind", error.kind.as_str(), "Transient")?;
         has(lab, left, left * 20).await?;
     }
-    lab.tell("a", put("l", 399, 60_000)).await?;
+    lab.tell("a", put("l", 399, 6000_000)).await?;
     has(lab, 1, 400).await?;
     let stats = ask(lab, "stats").await?;
     same("evicted, refused", json!([stats["evicted"], stats["refused"]]), json!([20, 2]))
@@ -125,11 +125,11 @@ async fn bounded<D: Driver>(lab: &Lab<D>) -> Outcome {
 
 async fn too_large<D: Driver>(lab: &Lab<D>) -> Outcome {
     limited(lab, json!({"max_bytes": 100})).await?;
-    lab.tell("a", put("a", 9, 10_000)).await?;
-    let error = lab.refused("a", put("b", 100, 10_000)).await?;
+    lab.tell("a", put("a", 9, 1000_000)).await?;
+    let error = lab.refused("a", put("b", 100, 1000_000)).await?;
     same("kind", error.kind.as_str(), "Limit")?;
     same("keys", keys(lab).await?, "a")?;
-    lab.tell("a", put("b", 99, 10_000)).await?;
+    lab.tell("a", put("b", 99, 1000_000)).await?;
     same("keys", keys(lab).await?, "b")
 }
 
@@ -154,10 +154,10 @@ async fn refuses<D: Driver>(lab: &Lab<D>) -> Outcome {
 async fn never<D: Driver>(lab: &Lab<D>) -> Outcome {
     limited(lab, json!({"max_entries": 2})).await?;
     let stays = on_main(json!({"put": ["a", "stays", null]}));
-    lab.tell("a", json!([stays, put("b", 9, 10_000), put("c", 9, 10_000)])).await?;
+    lab.tell("a", json!([stays, put("b", 9, 1000_000), put("c", 9, 1000_000)])).await?;
     same("keys", keys(lab).await?, "a c")?;
     lab.main("a", json!({"put": ["c", "stays", null]})).await?;
-    let error = lab.refused("a", put("d", 9, 10_000)).await?;
+    let error = lab.refused("a", put("d", 9, 1000_000)).await?;
     same("kind", error.kind.as_str(), "Limit")?;
     same("keys", keys(lab).await?, "a c")
 }
@@ -313,7 +313,7 @@ async fn costs<D: Driver>(lab: &Lab<D>) -> Outcome {
         ("over one as large", on_main(json!({"put": ["k", "longer", 700_000]})), [1, 2, 0]),
         ("one that does not expire", on_main(json!({"put": ["n", "v", null]})), [1, 2, 0]),
         // The one that goes is found, and deleted.
-        ("in the place of another", on_main(json!({"put": ["l", "v", 600_000]})), [3, 4, 0]),
+        ("in the place of another", on_main(json!({"put": ["l", "v", 600_000]})), [5, 4, 0]),
         ("a removal", on_main(json!({"remove": "l"})), [3, 2, 0]),
         ("a removal of nothing", on_main(json!({"remove": "l"})), [0, 0, 0]),
         ("a use", on_main(json!({"get": "k"})), [1, 0, 0]),
@@ -340,14 +340,14 @@ async fn clear_costs<D: Driver>(lab: &Lab<D>) -> Outcome {
     let wanted = [
         ("count", limits("count"), [2, 0, 0]),
         ("usage", limits("usage"), [1, 0, 0]),
-        ("clear", limits("clear"), [1_290, 650, 0]),
+        ("clear", limits("clear"), [1_940, 650, 0]),
     ];
     priced(lab, &wanted).await?;
     limited(lab, json!({})).await?;
     lab.tell("a", fill).await?;
     let wanted = [
         ("count without limits", limits("count"), [640, 0, 0]),
-        ("clear without limits", limits("clear"), [1_280, 640, 0]),
+        ("clear without limits", limits("clear"), [1_920, 640, 0]),
     ];
     priced(lab, &wanted).await
 }
