@@ -233,32 +233,32 @@ pub fn arm<D: Due>(due: &Rc<D>, at: Timestamp) {
 
 /// Sees to it that the alarm comes at this time or before, for something that is in the database by now. Sets it only when
 /// it does not yet, and not in a [`Run`]. Looks into the database when this instance knows nothing: what is there has its
-/// alarm.
-///
-/// # Errors
-/// Those of [`Due::soonest`].
-pub fn arm_by<D: Due>(due: &Rc<D>, at: Timestamp) -> Result<(), Error> {
+/// alarm. When that fails, what was written stays, and it is tried again.
+pub fn arm_by<D: Due>(due: &Rc<D>, at: Timestamp) {
     let deadline = due.deadline();
     if !deadline.awake.get() || (deadline.running.get() && !deadline.forsaken.get()) {
-        return Ok(());
+        return;
     }
     match deadline.known() {
-        Known::By(known) if known <= deadline.time(at) => return Ok(()),
+        Known::By(known) if known <= deadline.time(at) => return,
         Known::Unknown => {
             // Looked at in the turn in which it is in doubt, and compared with the alarm itself behind it.
-            if let Some(soonest) = due.soonest()?.filter(|soonest| *soonest < at) {
-                if !deadline.repairing.get() {
-                    deadline.known.set(Known::By(deadline.time(soonest)));
-                    compare_later(due);
+            match due.soonest() {
+                Ok(Some(soonest)) if soonest < at => {
+                    if !deadline.repairing.get() {
+                        deadline.known.set(Known::By(deadline.time(soonest)));
+                        compare_later(due);
+                    }
+                    return;
                 }
-                return Ok(());
+                Ok(_) => {}
+                Err(error) => return failed(due, &error),
             }
         }
         Known::Idle | Known::By(_) => {}
     }
     arm(due, at);
     compare_later(due);
-    Ok(())
 }
 
 /// A run of what is due, in the alarm's handler or another. While it is there changes do not set the alarm: a handler that

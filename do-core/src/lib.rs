@@ -96,6 +96,7 @@ pub mod prelude;
 pub mod reply;
 mod report;
 mod request;
+mod retries;
 pub mod schedule;
 mod socket;
 mod sql;
@@ -126,6 +127,9 @@ pub use object::DurableObject;
 pub use position::Position;
 pub use report::{BroadcastReport, Delivered};
 pub use request::RequestExt;
+#[doc(hidden)]
+pub use retries::Chance;
+pub use retries::Retries;
 pub use schedule::{Alarm, Job, Plan, Schedule, Slot};
 #[doc(hidden)]
 pub use socket::Handshaken;

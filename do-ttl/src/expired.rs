@@ -53,6 +53,7 @@ impl<S: ObjectState> TtlStore<S> {
         let evicted = cause == Cause::Evicted && found.is_live(now);
         let row = RowId { store: self.name(), key, version: found.version };
         inner.rows.keep_notice(row, now, evicted)?;
-        deadline::arm_by(inner, now + inner.pace.slack)
+        deadline::arm_by(inner, now + inner.pace.slack);
+        Ok(())
     }
 }

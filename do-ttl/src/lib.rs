@@ -1,9 +1,12 @@
 //! Rows that expire: caches, sessions and codes in a Durable Object, swept by its one alarm. The same code runs on
 //! Cloudflare Workers and on native tokio servers.
 
+mod cache;
 mod cost;
 mod entry;
 mod expired;
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod inside;
 mod limits;
 mod list;
 mod load;
@@ -20,6 +23,7 @@ mod ttl;
 mod typed;
 mod write;
 
+pub use cache::{CacheSettings, TtlCache, TtlCacheStub};
 pub use entry::{Entry, Put, PutIfAbsent, Swap, Version};
 pub use expired::{Cause, Expired};
 pub use limits::EVICTED_PER_PUT;

@@ -32,13 +32,9 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(name: &str, settings: Settings) -> Self {
-        Self {
-            name: name.to_owned(),
-            settings,
-            counters: Cell::default(),
-            leftover: Cell::default(),
-            loads: Loads::default(),
-        }
+        let name = name.to_owned();
+        let (counters, leftover, loads) = Default::default();
+        Self { name, settings, counters, leftover, loads }
     }
 
     pub(crate) fn count(&self, change: impl FnOnce(&mut Counters)) {
@@ -68,7 +64,9 @@ impl<S: ObjectState> TtlStore<S> {
     /// 0 rows read and 2 written on Workers, 1 for what never expires.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] for a key or a value that is too large; as [`SqlStorage::exec`](do_core::SqlStorage::exec). Nothing has changed then.
+    /// [`ErrorKind::Limit`] for a key or a value that is too large, and in a store that is full
+    /// ([`OnFull`](crate::OnFull)); as [`SqlStorage::exec`](do_core::SqlStorage::exec). Nothing has changed then.
+    /// [`ErrorKind::Transient`] when others made room, but not enough: try again.
     pub fn put(&self, key: &str, value: impl Into<Bytes>, ttl: impl Into<Ttl>) -> Result<Put, Error> {
         let value = checked(key, value.into())?;
         self.set(key, value, ttl.into())
@@ -109,12 +107,10 @@ impl<S: ObjectState> TtlStore<S> {
     /// # Errors
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub fn touch(&self, key: &str, ttl: impl Into<Ttl>) -> Result<bool, Error> {
-        let Some(found) = self.found(key)? else { return Ok(false) };
         match self.expiry(ttl.into()) {
-            None => self.unset(key, &found)?,
-            Some(expiry) => self.retime(key, &expiry)?,
+            None => self.delete(key),
+            Some(expiry) => self.retime(key, &expiry),
         }
-        Ok(true)
     }
 
     /// Removes a key; whether it was there.
@@ -122,13 +118,7 @@ impl<S: ObjectState> TtlStore<S> {
     /// # Errors
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).
     pub fn remove(&self, key: &str) -> Result<bool, Error> {
-        let Some(found) = self.found(key)? else {
-            // What is being loaded for it is not to come back.
-            self.changed(key);
-            return Ok(false);
-        };
-        self.unset(key, &found)?;
-        Ok(true)
+        self.delete(key)
     }
 
     /// Removes a key and gives what it had.

@@ -174,13 +174,13 @@ impl<S: ObjectState> Inner<S> {
             bytes <= self.pace.slice_bytes
         });
         let count = fit.count().max(1).min(due.len());
-        let Some((last, of)) = due.get(..count).and_then(|due| due.split_last()) else {
+        let Some(fit) = due.get(..count).filter(|fit| !fit.is_empty()) else {
             return Ok(Slice { rows: 0, next: 1, more: false });
         };
-        let bytes = of.iter().map(|row| row.bytes).sum::<u64>() + last.bytes;
+        let bytes = fit.iter().map(|row| row.bytes).sum();
         self.rows.together(|| {
             self.discharge(store, count as u64, bytes)?;
-            self.rows.delete_through(store, last)
+            self.rows.delete_each(store, fit)
         })?;
         let rows = u32::try_from(count).unwrap_or(u32::MAX);
         // Of large values not many more are looked at than are deleted.

@@ -136,10 +136,10 @@ impl<S: ObjectState> Inner<S> {
         if self.rows.take_gone() {
             self.deadline.forget();
         }
-        match expires {
-            Some(expires) => deadline::arm_by(self, expires + self.pace.slack),
-            None => Ok(()),
+        if let Some(expires) = expires {
+            deadline::arm_by(self, expires + self.pace.slack);
         }
+        Ok(())
     }
 }
 

@@ -21,13 +21,13 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub struct Ttl {
-    life: Life,
+    pub(crate) life: Life,
     /// In percent.
-    jitter: u8,
+    pub(crate) jitter: u8,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Life {
+pub(crate) enum Life {
     Never,
     For(i64),
     Until(i64),
@@ -93,27 +93,32 @@ impl Ttl {
 
     /// `None` when it is over at once. `random` is used for the jitter.
     pub(crate) fn at(self, now: Timestamp, random: impl FnOnce() -> u64) -> Option<Expiry> {
-        let never = Expiry { expires: None, idle: None, until: None };
-        let shortened = |ms: i64| if self.jitter == 0 { ms } else { shortened(ms, self.jitter, random()) };
-        let (ms, idle, until) = match self.life {
-            Life::Never => return Some(never),
-            Life::Until(at) => {
-                let expires = moment(at);
-                return (at > now.as_millis()).then_some(Expiry { expires, ..never });
+        let after = |ms: i64| moment(now.as_millis().saturating_add(ms));
+        let shortened = |ms: i64| match self.jitter {
+            0 => ms,
+            // What never expires.
+            _ if after(ms).is_none() => ms,
+            percent => shortened(ms, percent, random()),
+        };
+        let fixed = |expires| Expiry { expires, idle: None, until: None };
+        match self.life {
+            Life::Never => Some(fixed(None)),
+            Life::Until(at) => (at > now.as_millis()).then(|| fixed(moment(at))),
+            Life::For(ms) => {
+                let ms = shortened(ms);
+                (ms > 0).then(|| fixed(after(ms)))
             }
-            Life::For(ms) => (shortened(ms), None, None),
             Life::Sliding { idle, max_age } => {
                 let idle = shortened(idle);
-                let until = max_age.and_then(|age| moment(now.as_millis().saturating_add(age)));
-                (max_age.map_or(idle, |age| age.min(idle)), Some(idle), until)
+                let ms = max_age.map_or(idle, |age| age.min(idle));
+                // What cannot be moved does not slide: it is at its cap, or it never expires.
+                let slides = max_age.is_none_or(|age| age > idle) && after(idle).is_some();
+                (ms > 0).then(|| match slides {
+                    true => Expiry { expires: after(idle), idle: Some(idle), until: max_age.and_then(after) },
+                    false => fixed(after(ms)),
+                })
             }
-        };
-        if ms <= 0 {
-            return None;
         }
-        let expires = moment(now.as_millis().saturating_add(ms));
-        // One that slides and has no end is one that never expires.
-        Some(if expires.is_none() { never } else { Expiry { expires, idle, until } })
     }
 }
 
@@ -135,12 +140,15 @@ impl From<Option<Duration>> for Ttl {
 }
 
 /// Whole milliseconds, rounded up.
-fn as_millis(duration: Duration) -> i64 {
+pub(crate) fn as_millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
 }
 
+/// The latest moment at which something can expire.
+pub(crate) const LATEST: Timestamp = Timestamp::from_millis(SQL_INTEGER_MAX - 1);
+
 /// A moment that SQL holds exactly; none beyond that.
-fn moment(ms: i64) -> Option<Timestamp> {
+pub(crate) fn moment(ms: i64) -> Option<Timestamp> {
     (ms < SQL_INTEGER_MAX).then_some(Timestamp::from_millis(ms))
 }
 
@@ -149,4 +157,108 @@ fn shortened(ms: i64, percent: u8, random: u64) -> i64 {
     let most = i128::from(ms.max(0)) * i128::from(percent) / 100;
     let less = i128::from(random) % (most + 1);
     i64::try_from(i128::from(ms) - less).unwrap_or(ms).max(ms.min(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_millis(1_000_000);
+    /// The latest that expires at all.
+    const LAST: i64 = SQL_INTEGER_MAX - 1;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    /// When it expires, its idle time, and its cap.
+    fn told(ttl: Ttl) -> Option<(Option<i64>, Option<i64>, Option<i64>)> {
+        let expiry = ttl.at(NOW, || 0)?;
+        let ms = |at: Option<Timestamp>| at.map(Timestamp::as_millis);
+        Some((ms(expiry.expires), expiry.idle, ms(expiry.until)))
+    }
+
+    /// When something expires that does not slide.
+    fn fixed(ttl: impl Into<Ttl>) -> Option<i64> {
+        let (expires, idle, until) = told(ttl.into()).unwrap();
+        assert_eq!((idle, until), (None, None));
+        expires
+    }
+
+    #[test]
+    fn t10_what_is_not_positive_or_not_in_the_future_is_over() {
+        for over in [
+            Ttl::millis(0),
+            Ttl::millis(-1),
+            Ttl::millis(i64::MIN),
+            Ttl::secs(i64::MIN),
+            Ttl::from(Duration::ZERO),
+            Ttl::until(NOW),
+            Ttl::until(Timestamp::from_millis(i64::MIN)),
+            Ttl::sliding(Duration::ZERO),
+            Ttl::sliding(ms(10)).max_age(Duration::ZERO),
+            Ttl::NEVER.max_age(Duration::ZERO),
+            Ttl::millis(-5).jitter(100),
+        ] {
+            assert_eq!(told(over), None, "{over:?}");
+        }
+        assert_eq!(fixed(Ttl::millis(1)), Some(1_000_001));
+        assert_eq!(fixed(Ttl::until(NOW + ms(1))), Some(1_000_001));
+        assert_eq!(fixed(Duration::from_nanos(1)), Some(1_000_001));
+    }
+
+    #[test]
+    fn t10_what_is_too_far_away_never_expires() {
+        for never in [
+            Ttl::NEVER,
+            Ttl::millis(i64::MAX),
+            Ttl::secs(i64::MAX),
+            Ttl::millis(LAST - 1_000_000 + 1),
+            Ttl::from(Duration::MAX),
+            Ttl::from(None),
+            Ttl::until(Timestamp::MAX),
+            Ttl::sliding(Duration::MAX),
+            Ttl::sliding(Duration::MAX).max_age(Duration::MAX),
+        ] {
+            assert_eq!(fixed(never), None, "{never:?}");
+        }
+        assert_eq!(fixed(Ttl::millis(LAST - 1_000_000)), Some(LAST));
+        assert_eq!(fixed(Ttl::until(LATEST)), Some(LAST));
+        assert_eq!(fixed(Some(ms(5))), Some(1_000_005));
+    }
+
+    #[test]
+    fn what_slides_has_an_idle_time_that_is_below_its_cap() {
+        assert_eq!(told(Ttl::sliding(ms(10))), Some((Some(1_000_010), Some(10), None)));
+        let capped = Ttl::sliding(ms(10)).max_age(ms(30));
+        assert_eq!(told(capped), Some((Some(1_000_010), Some(10), Some(1_000_030))));
+        assert_eq!(told(capped.max_age(ms(40))), told(capped), "the sooner counts");
+        assert_eq!(fixed(Ttl::sliding(ms(30)).max_age(ms(30))), Some(1_000_030));
+        assert_eq!(fixed(Ttl::sliding(Duration::MAX).max_age(ms(30))), Some(1_000_030));
+        let endless = Ttl::sliding(ms(10)).max_age(Duration::MAX);
+        assert_eq!(told(endless), Some((Some(1_000_010), Some(10), None)));
+    }
+
+    #[test]
+    fn a_greatest_age_of_what_does_not_slide_is_its_time_if_that_is_longer() {
+        assert_eq!(fixed(Ttl::millis(50).max_age(ms(30))), Some(1_000_030));
+        assert_eq!(fixed(Ttl::millis(20).max_age(ms(30))), Some(1_000_020));
+        assert_eq!(fixed(Ttl::NEVER.max_age(ms(30))), Some(1_000_030));
+        assert_eq!(fixed(Ttl::until(NOW + ms(50)).max_age(ms(30))), Some(1_000_050));
+    }
+
+    #[test]
+    fn jitter_shortens_by_at_most_its_percentage_and_leaves_a_millisecond() {
+        let at = |ttl: Ttl, random| {
+            ttl.at(NOW, || random).and_then(|expiry| expiry.expires).map(|at| NOW.until(at))
+        };
+        let jittered = Ttl::secs(10).jitter(10);
+        assert_eq!(at(jittered, 0), Some(ms(10_000)));
+        assert_eq!(at(jittered, 1_000), Some(ms(9_000)));
+        assert_eq!(at(jittered, 1_001), Some(ms(10_000)));
+        assert_eq!(at(Ttl::millis(10).jitter(200), 10), Some(ms(1)));
+        assert_eq!(at(Ttl::until(NOW + ms(10)).jitter(100), 10), Some(ms(10)));
+        assert_eq!(at(Ttl::millis(i64::MAX).jitter(100), u64::MAX), at(Ttl::NEVER, 0));
+        assert_eq!(at(Ttl::sliding(ms(10)).jitter(50), 5), Some(ms(5)));
+    }
 }

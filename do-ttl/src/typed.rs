@@ -259,3 +259,103 @@ impl<S: ObjectState, T> fmt::Debug for Typed<S, T> {
         f.debug_struct("Typed").field("store", &self.store).finish()
     }
 }
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use super::*;
+    use crate::inside::inside;
+    use serde::Deserialize;
+    use std::{cell::Cell, collections::HashMap};
+
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    struct User {
+        name: String,
+        age: u8,
+    }
+
+    fn user(name: &str) -> User {
+        User { name: name.to_owned(), age: 7 }
+    }
+
+    const MINUTE: Ttl = Ttl::secs(60);
+
+    #[test]
+    fn values_are_json_and_come_back_by_every_call() {
+        inside(0, |object| async move {
+            let users = object.store("s").typed::<User>();
+            let Put::Stored { version, expires } = users.put("a", &user("ann"), MINUTE)? else {
+                panic!("stored")
+            };
+            assert_eq!(users.store().get("a")?.unwrap(), r#"{"name":"ann","age":7}"#);
+            assert_eq!(users.get("a")?, Some(user("ann")));
+            assert_eq!(users.get_entry("a")?, Some(Entry { value: user("ann"), expires, version }));
+            assert!(users.contains("a")? && users.touch("a", Ttl::NEVER)?);
+            let there = Entry { value: user("ann"), expires: None, version };
+            assert_eq!(users.put_if_absent("a", &user("bob"), MINUTE)?, PutIfAbsent::Present(there.clone()));
+            let other = Version::from_raw(1);
+            assert_eq!(users.compare_and_swap("a", other, &user("bob"), MINUTE)?, Swap::Differs(Some(there)));
+            assert!(matches!(users.compare_and_swap("a", version, &user("bob"), MINUTE)?, Swap::Done(_)));
+            assert_eq!(users.take("a")?.unwrap().value, user("bob"));
+            assert!(!users.remove("a")?);
+            users.put_many(["a", "b"].map(|key| (key, user(key), MINUTE)))?;
+            assert_eq!(users.get_many(["b", "x", "a"])?, [Some(user("b")), None, Some(user("a"))]);
+            let page = users.list(Keys::all())?;
+            assert_eq!(
+                page.entries.into_iter().map(|(_, entry)| entry.value).collect::<Vec<_>>(),
+                [user("a"), user("b")]
+            );
+            assert_eq!(users.list_keys(Keys::prefix("b"))?.keys().collect::<Vec<_>>(), ["b"]);
+            assert_eq!(users.remove_many(["a", "b", "c"])?, 2);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn what_is_loaded_is_what_json_makes_of_it_for_all() {
+        inside(0, |object| async move {
+            let numbers = object.store("s").typed::<Option<f64>>();
+            let loads = Cell::new(0);
+            for _ in 0..2 {
+                let load = async || {
+                    loads.set(loads.get() + 1);
+                    Ok(Some(f64::NAN))
+                };
+                assert_eq!(numbers.get_or_insert_with("k", MINUTE, load).await?, None);
+            }
+            assert_eq!(numbers.get_or_load("j", async || Ok((Some(1.5), MINUTE))).await?, Some(1.5));
+            assert_eq!((loads.get(), numbers.get("j")?), (1, Some(Some(1.5))));
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn errors_name_the_key_and_take_nothing_away() {
+        inside(0, |object| async move {
+            let store = object.store("s");
+            let _ = store.put("bad", "{\"name\":1}", MINUTE)?;
+            let users = store.typed::<User>();
+            let _ = users.put("good", &user("ann"), MINUTE)?;
+            let text = "the value of \"bad\" is not of that type: ";
+            let is_named = |error: Error| {
+                assert_eq!(error.kind(), ErrorKind::Invalid);
+                assert!(error.to_string().starts_with(text), "{error}");
+            };
+            is_named(users.get("bad").unwrap_err());
+            is_named(users.take("bad").unwrap_err());
+            is_named(users.get_many(["good", "bad"]).unwrap_err());
+            is_named(users.list(Keys::all()).unwrap_err());
+            is_named(users.put_if_absent("bad", &user("x"), MINUTE).unwrap_err());
+            let loaded = users.get_or_insert_with("bad", MINUTE, async || Ok(user("x"))).await;
+            is_named(loaded.unwrap_err().into());
+            assert!(store.contains("bad")?);
+            // A map whose keys are no texts.
+            let maps = store.typed::<HashMap<Vec<u8>, u8>>();
+            let map = HashMap::from([(vec![1], 1)]);
+            let error = maps.put("map", &map, MINUTE).unwrap_err();
+            assert!(error.to_string().starts_with("the value of \"map\" cannot be JSON: "), "{error}");
+            let error = maps.put_many([("map", map, MINUTE)]).unwrap_err();
+            assert_eq!((error.kind(), store.contains("map")?), (ErrorKind::Invalid, false));
+            Ok(())
+        });
+    }
+}

@@ -4,7 +4,7 @@
 use crate::{
     Put, Ttl, TtlStore,
     rows::{Found, NewRow},
-    ttl::Expiry,
+    ttl::{Expiry, LATEST, as_millis, moment},
 };
 use bytes::Bytes;
 use do_core::{Error, ObjectState, Timestamp};
@@ -23,10 +23,7 @@ impl<S: ObjectState> TtlStore<S> {
     pub(crate) fn set_row(&self, key: &str, value: Bytes, ttl: Ttl) -> Result<Put, Error> {
         let inner = &self.sweeper.0;
         let Some(expiry) = self.expiry(ttl) else {
-            if let Some(found) = self.found(key)? {
-                self.unset(key, &found)?;
-            }
-            self.changed(key);
+            self.delete(key)?;
             return Ok(Put::Removed);
         };
         let row = NewRow { store: self.name(), key, value, version: inner.version(), expiry };
@@ -71,10 +68,27 @@ impl<S: ObjectState> TtlStore<S> {
         Ok(())
     }
 
-    /// Moves a row that is there and not expired to another time.
-    pub(crate) fn retime(&self, key: &str, expiry: &Expiry) -> Result<(), Error> {
-        self.sweeper.0.rows.touch(self.name(), key, expiry)?;
-        self.sweeper.0.arm(expiry.expires)
+    /// Removes a row unless it is expired, which is left to the sweep. Whether there was one.
+    pub(crate) fn delete(&self, key: &str) -> Result<bool, Error> {
+        let is_there = if self.shared.settings.is_limited() {
+            let found = self.found(key)?;
+            found.as_ref().map(|found| self.unset(key, found)).transpose()?.is_some()
+        } else {
+            self.uncount()?;
+            self.sweeper.0.rows.delete_live(self.name(), key, self.now())?
+        };
+        // Without a row too: what is being loaded may be older than this.
+        self.changed(key);
+        Ok(is_there)
+    }
+
+    /// Moves a row to another time unless it is expired. Whether there is one.
+    pub(crate) fn retime(&self, key: &str, expiry: &Expiry) -> Result<bool, Error> {
+        let is_there = self.sweeper.0.rows.touch(self.name(), key, self.now(), expiry)?;
+        if is_there {
+            self.sweeper.0.arm(expiry.expires)?;
+        }
+        Ok(is_there)
     }
 
     /// Whether a write has to know what it replaces.
@@ -85,15 +99,12 @@ impl<S: ObjectState> TtlStore<S> {
     /// A use: what slides expires later. Gives when it expires.
     pub(crate) fn slide(&self, key: &str, found: &Found) -> Result<Option<Timestamp>, Error> {
         let Some(idle) = found.idle else { return Ok(found.expires) };
-        let later = Timestamp::from_millis(self.now().as_millis().saturating_add(idle));
+        let later = moment(self.now().as_millis().saturating_add(idle)).unwrap_or(LATEST);
         let later = found.until.map_or(later, |until| until.min(later));
-        let throttle = self
-            .shared
-            .settings
-            .throttle
-            .map_or(idle / 20, |throttle| i64::try_from(throttle.as_millis()).unwrap_or(i64::MAX));
+        let throttle = self.shared.settings.throttle.map_or(idle / 20, as_millis);
         let gained = found.expires.map_or(0, |expires| later.as_millis() - expires.as_millis());
-        if gained < throttle.max(1) {
+        // Whatever the throttle, what is used twice in its idle time stays.
+        if gained < throttle.min(idle / 2).max(1) {
             return Ok(found.expires);
         }
         let expiry = Expiry { expires: Some(later), idle: found.idle, until: found.until };

@@ -42,6 +42,8 @@ pub(super) enum Due {
     CloseWait(SocketKey, ConnId),
     /// Some clients had their time to complete the handshake.
     Handshakes,
+    /// A file may give back some of what it does not use.
+    Vacuum,
 }
 
 /// What all objects of an engine share.

@@ -43,6 +43,7 @@ impl Engine {
                     self.socket_event(key, SocketEvent::Lost);
                 }
                 Due::Handshakes => self.handshakes_expired(),
+                Due::Vacuum => self.vacuum_due(),
             }
         }
     }

@@ -11,6 +11,7 @@ use super::{
     ready::TaskKey,
     sockets::SocketTable,
     turn::cut_off,
+    vacuum::Vacuums,
 };
 use crate::{Close, CloseFrame, Error, ErrorKind, Message, ObjectId, ObjectName, Request, Timestamp, limits};
 use slab::Slab;
@@ -108,6 +109,7 @@ pub(crate) struct Engine {
     pub(super) budget: usize,
     /// No new work is taken.
     pub(super) draining: bool,
+    pub(super) vacuums: Vacuums,
 }
 
 /// The ports that are not shared with objects.
@@ -133,6 +135,7 @@ impl Engine {
             woken_next: Vec::new(),
             budget: 0,
             draining: false,
+            vacuums: Vacuums::default(),
         }
     }
 
@@ -261,6 +264,7 @@ impl Engine {
                 return true;
             }
             if !busy {
+                self.vacuum();
                 return false;
             }
         }

@@ -25,6 +25,7 @@ mod sleep;
 mod sockets;
 mod timers;
 mod turn;
+mod vacuum;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub(crate) use {

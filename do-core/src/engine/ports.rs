@@ -51,6 +51,14 @@ pub(crate) trait Storage {
 
     /// Bytes in use.
     fn size(&self) -> u64;
+
+    /// Whether so much of the file is unused that some of it is to be given back, as of the last commit.
+    fn wants_vacuum(&self) -> bool;
+
+    /// Gives a little of what is unused back to the file system, in a transaction of its own that is on the disk when
+    /// it returns. Between turns only: it does nothing while the implicit transaction is open. After an error it is not
+    /// wanted any more until the next commit.
+    fn vacuum(&self) -> Result<(), Error>;
 }
 
 /// One network connection: an index into the driver's table, with a generation, so that a stale one is harmless.

@@ -174,6 +174,7 @@ impl Engine {
         }
         self.start_spawned(index, core);
         self.after_activity(index);
+        self.vacuum_if_wanted(index);
     }
 
     fn commit(&mut self, index: u32, core: &Core) -> Result<(), Error> {

@@ -78,6 +78,15 @@ impl Director {
         planned.iter().position(what).map(|index| planned.remove(index))
     }
 
+    /// A statement ran: those that are to fail later are nearer.
+    pub(super) fn statement(&self, key: &ObjectKey) {
+        for planned in self.failing.borrow_mut().get_mut(key).into_iter().flatten() {
+            if let Failing::SqlAfter(left) = planned {
+                *left = left.saturating_sub(1);
+            }
+        }
+    }
+
     pub(super) fn write(&self, line: fmt::Arguments<'_>) {
         let mut history = self.history.borrow_mut();
         let at = self.elapsed.get();

@@ -24,6 +24,8 @@ use std::{
 pub enum Failing {
     /// The next statement, as a full or broken disk fails it. The object goes on.
     Sql,
+    /// The same for the statement after the next ones, this many, which do not fail.
+    SqlAfter(u32),
     /// The next undoing of a [`transaction`](crate::SqlStorage::transaction) that failed. Nothing of its turn can be kept
     /// then: it is undone, and the object is reset.
     Undo,
@@ -145,11 +147,17 @@ impl Faulty {
             None => Ok(()),
         }
     }
+
+    fn statement(&self) -> Result<(), Error> {
+        let fails = self.fails(Failing::Sql).and_then(|()| self.fails(Failing::SqlAfter(0)));
+        self.director.statement(&self.key);
+        fails
+    }
 }
 
 impl Storage for Faulty {
     fn exec(&self, sql: &str, params: &[Value]) -> Result<Rows, Error> {
-        self.fails(Failing::Sql)?;
+        self.statement()?;
         self.database.exec(sql, params)
     }
 
@@ -159,7 +167,7 @@ impl Storage for Faulty {
         params: &[Value],
         each: &mut dyn FnMut(Row<'_>) -> Result<ControlFlow<()>, Error>,
     ) -> Result<(), Error> {
-        self.fails(Failing::Sql)?;
+        self.statement()?;
         self.database.for_each(sql, params, each)
     }
 
@@ -233,6 +241,17 @@ impl Storage for Faulty {
 
     fn size(&self) -> u64 {
         self.database.size()
+    }
+
+    fn wants_vacuum(&self) -> bool {
+        self.database.wants_vacuum()
+    }
+
+    fn vacuum(&self) -> Result<(), Error> {
+        if self.crash_due.get() {
+            return Err(killed());
+        }
+        self.database.vacuum()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Opens an object's file: its folders, its journal mode, its limits and its authorizer.
 
-use super::{SqlLimits, authorize::Gate, error::host_error, limits::PAGE_BYTES, math};
+use super::{SqlLimits, authorize::Gate, error::host_error, limits::PAGE_BYTES, math, space};
 use crate::{Error, ErrorKind};
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
 use std::{
@@ -24,26 +24,36 @@ const LOG_BYTES: i64 = 4 * 1_024 * 1_024;
 pub(super) fn connect(path: &Path, limits: &SqlLimits, gate: &Arc<Gate>) -> Result<Connection, Error> {
     let fault =
         |error: Error| Error::new(error.kind(), format!("{}: {error}", path.display())).with_source(error);
-    let mut conn = open_file(path).map_err(fault)?;
+    let mut conn = open_file(path, Keeps::NothingUnused).map_err(fault)?;
     gate.trusting(|| set_up(&mut conn, limits, gate)).map_err(|error| fault(host_error(error)))?;
     Ok(conn)
 }
 
-/// Opens a file in the mode that all databases of the host have: write-ahead log, every commit synced.
+/// What a new file does with pages that nothing uses any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keeps {
+    /// They can be given back to the file system, which costs one page in 820 for knowing who refers to which.
+    NothingUnused,
+    /// It keeps them for what comes.
+    Everything,
+}
+
+/// Opens a file in the mode that all databases of the host have: write-ahead log, every commit synced. What it `keeps`
+/// is decided when it is new; a file that is there stays as it is.
 ///
 /// # Errors
 /// [`ErrorKind::Platform`] with the path.
-pub(super) fn open_file(path: &Path) -> Result<Connection, Error> {
+pub(super) fn open_file(path: &Path, keeps: Keeps) -> Result<Connection, Error> {
     if let Some(folder) = path.parent() {
         create_folders(folder).map_err(|error| {
             Error::new(ErrorKind::Platform, format!("cannot create {}: {error}", folder.display()))
                 .with_source(error)
         })?;
     }
-    open_durable(path).map_err(host_error)
+    open_durable(path, keeps).map_err(host_error)
 }
 
-fn open_durable(path: &Path) -> rusqlite::Result<Connection> {
+fn open_durable(path: &Path, keeps: Keeps) -> rusqlite::Result<Connection> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags)?;
@@ -52,6 +62,9 @@ fn open_durable(path: &Path) -> rusqlite::Result<Connection> {
     // Before the mode changes: a new file's first page must be on the disk before any log is, because SQLite throws
     // away the log of an empty file.
     conn.pragma_update(None, "synchronous", "FULL")?;
+    if keeps == Keeps::NothingUnused {
+        space::make_incremental(&conn)?;
+    }
     let mode: String = conn.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
     if mode != "wal" {
         let message = format!("the file system does not take a write-ahead log (journal mode {mode})");
@@ -65,11 +78,8 @@ fn open_durable(path: &Path) -> rusqlite::Result<Connection> {
 
 fn set_up(conn: &mut Connection, limits: &SqlLimits, gate: &Arc<Gate>) -> rusqlite::Result<()> {
     conn.pragma_update(None, "cache_size", -i64::try_from(limits.cache_bytes / 1_024).unwrap_or(i64::MAX))?;
-    conn.pragma_update(
-        None,
-        "max_page_count",
-        i64::try_from(limits.database_bytes.div_ceil(PAGE_BYTES)).unwrap_or(i64::MAX),
-    )?;
+    let pages = space::with_map(conn, limits.database_bytes.div_ceil(PAGE_BYTES))?;
+    conn.pragma_update(None, "max_page_count", i64::try_from(pages).unwrap_or(i64::MAX))?;
     for (option, on) in [
         (DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true),
         (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),

@@ -6,6 +6,8 @@ use super::{
     connect::connect,
     error::{host_error, sql_error},
     limits::PAGE_BYTES,
+    reading::Reading,
+    space::Space,
 };
 use crate::{Error, ErrorKind, Row, Rows, Timestamp, Value, engine::Storage};
 use rusqlite::{Connection, OptionalExtension, TransactionState, ffi};
@@ -40,6 +42,8 @@ pub(crate) struct Database {
     /// Why SQLite threw the implicit transaction away by itself: a fault, or a `RAISE(ROLLBACK)`. What the turn
     /// wrote is gone, so that nothing may be committed until it is rolled back for the object as well.
     lost: RefCell<Option<Error>>,
+    space: Space,
+    reading: Reading,
 }
 
 impl Database {
@@ -61,6 +65,8 @@ impl Database {
             depth: Cell::new(0),
             iterating: Cell::new(0),
             lost: RefCell::new(None),
+            space: Space::default(),
+            reading: Reading::default(),
         })
     }
 
@@ -74,7 +80,7 @@ impl Database {
     }
 
     /// A file that was deleted or replaced while it is open still takes commits, which nobody would find again.
-    fn check_file(&self) -> Result<(), Error> {
+    pub(super) fn check_file(&self) -> Result<(), Error> {
         if file_id(&self.path) == self.file.get() {
             return Ok(());
         }
@@ -84,6 +90,24 @@ impl Database {
 
     pub(super) fn gate(&self) -> &Gate {
         &self.gate
+    }
+
+    pub(super) fn space(&self) -> &Space {
+        &self.space
+    }
+
+    pub(super) fn reading(&self) -> &Reading {
+        &self.reading
+    }
+
+    /// Whether the implicit transaction is open.
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun.get()
+    }
+
+    /// The connection, if it is open.
+    pub(super) fn opened(&self) -> Option<&Connection> {
+        self.conn.get()
     }
 
     /// The connection, opened if it was not.
@@ -98,6 +122,7 @@ impl Database {
             self.gate.trusting(unsync).map_err(host_error)?;
         }
         self.file.set(file_id(&self.path));
+        self.gate.trusting(|| self.space.opened(&conn)).map_err(host_error)?;
         Ok(self.conn.get_or_init(|| conn))
     }
 
@@ -127,7 +152,10 @@ impl Database {
     /// Begins the implicit transaction if it is not open.
     pub(super) fn begin_write(&self, conn: &Connection) -> Result<(), Error> {
         if !self.begun.get() {
-            self.control(conn, "BEGIN")?;
+            // What was open for reading goes on as this one.
+            if !self.reading.take() || conn.is_autocommit() {
+                self.control(conn, "BEGIN")?;
+            }
             self.begun.set(true);
         }
         Ok(())
@@ -171,8 +199,23 @@ impl Database {
         self.gate.trusting(|| conn.execute_batch(sql)).map_err(host_error)
     }
 
+    fn commit_now(&self, conn: &Connection) -> Result<(), Error> {
+        let is_excessive = self.space.after_commit(conn);
+        conn.execute_batch("COMMIT").map_err(commit_error)?;
+        self.space.committed(is_excessive);
+        Ok(())
+    }
+
+    pub(super) fn rollback_now(&self, conn: &Connection) {
+        if let Err(error) = self.control(conn, "ROLLBACK") {
+            // Nothing was committed, and nothing will be: the next `BEGIN` fails too, and with it the object.
+            tracing::error!(path = %self.path.display(), %error, "cannot roll back");
+        }
+    }
+
     /// Forgets the transaction, which SQLite has ended.
     fn ended(&self) -> Option<Error> {
+        self.reading.take();
         self.begun.set(false);
         self.depth.set(0);
         self.lost.take()
@@ -235,13 +278,11 @@ impl Storage for Database {
 
     fn commit(&self) -> Result<(), Error> {
         let Some(conn) = self.conn.get().filter(|_| self.begun.get()) else {
+            self.end_read();
             return Ok(());
         };
         if self.lost.borrow().is_none() {
-            match self
-                .check_file()
-                .and_then(|()| self.gate.trusting(|| conn.execute_batch("COMMIT")).map_err(commit_error))
-            {
+            match self.check_file().and_then(|()| self.gate.trusting(|| self.commit_now(conn))) {
                 Ok(()) => {
                     self.ended();
                     return Ok(());
@@ -257,11 +298,8 @@ impl Storage for Database {
     }
 
     fn rollback(&self) {
-        if let Some(conn) = self.conn.get().filter(|conn| !conn.is_autocommit())
-            && let Err(error) = self.control(conn, "ROLLBACK")
-        {
-            // Nothing was committed, and nothing will be: the next `BEGIN` fails too, and with it the object.
-            tracing::error!(path = %self.path.display(), %error, "cannot roll back");
+        if let Some(conn) = self.conn.get().filter(|conn| !conn.is_autocommit()) {
+            self.rollback_now(conn);
         }
         self.ended();
     }
@@ -299,15 +337,20 @@ impl Storage for Database {
     }
 
     fn size(&self) -> u64 {
-        let used = |conn: &Connection| {
-            let bytes = "SELECT (page_count - freelist_count) * page_size
-                FROM pragma_page_count, pragma_freelist_count, pragma_page_size";
-            self.gate.trusting(|| conn.query_row(bytes, (), |row| row.get::<_, i64>(0))).ok()
-        };
-        let used =
-            self.existing().ok().flatten().and_then(used).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+        let used = self.existing().ok().flatten().and_then(|conn| self.used_bytes(conn).ok()).unwrap_or(0);
         // An empty database is one page, whether or not it was written yet (rule F17).
         used.max(PAGE_BYTES)
+    }
+
+    fn wants_vacuum(&self) -> bool {
+        self.space.is_excessive()
+    }
+
+    fn vacuum(&self) -> Result<(), Error> {
+        match self.conn.get().filter(|conn| self.wants_vacuum() && conn.is_autocommit()) {
+            Some(conn) => self.vacuum_step(conn),
+            None => Ok(()),
+        }
     }
 }
 

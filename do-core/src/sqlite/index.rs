@@ -4,7 +4,10 @@
 //! later, which would lose an alarm (rule E17). So an earlier time is durable here before the object commits it, and
 //! a later one is written after that, without waiting for the disk.
 
-use super::{connect::open_file, error::host_error};
+use super::{
+    connect::{Keeps, open_file},
+    error::host_error,
+};
 use crate::{Error, ErrorKind, ObjectName, Timestamp};
 use rusqlite::{Connection, types::Type};
 use std::{
@@ -55,7 +58,7 @@ impl AlarmIndex {
         let fault = |error: Error| {
             Error::new(ErrorKind::Platform, format!("{}: {error}", path.display())).with_source(error)
         };
-        let conn = open_file(&path).map_err(fault)?;
+        let conn = open_file(&path, Keeps::Everything).map_err(fault)?;
         conn.execute_batch(CREATE).map_err(|error| fault(host_error(error)))?;
         Ok(Self { conn: Mutex::new(conn) })
     }

@@ -13,6 +13,8 @@ mod exec;
 mod index;
 mod limits;
 mod math;
+mod reading;
+mod space;
 #[cfg(test)]
 mod tests;
 

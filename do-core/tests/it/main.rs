@@ -10,3 +10,4 @@ mod lifecycle;
 mod migrations;
 mod regression;
 mod soak;
+mod space;

@@ -4,18 +4,23 @@
 //! so a call whose answer was lost can be made again without harm, which is all that exactness over a network needs.
 
 mod caller;
-mod chance;
 mod counter_object;
 mod counter_stub;
 mod lock_object;
 mod lock_stub;
 mod wire;
 
-pub use caller::Retries;
 pub use counter_object::CounterObject;
 pub use counter_stub::CounterStub;
 pub use lock_object::LockObject;
 pub use lock_stub::LockStub;
+
+use crate::once::RequestKey;
+use do_core::{Chance, Error, Stub};
+
+fn random_key(chance: &Chance, stub: &impl Stub) -> Result<RequestKey, Error> {
+    Ok(RequestKey::random(chance.number(stub)?, chance.number(stub)?))
+}
 
 /// The settings that stubs share.
 macro_rules! settings {
@@ -28,7 +33,7 @@ macro_rules! settings {
 
             /// How often and when it repeats a call that failed.
             #[must_use]
-            pub fn retries(self, retries: super::Retries) -> Self {
+            pub fn retries(self, retries: do_core::Retries) -> Self {
                 Self(Caller { retries, ..self.0 })
             }
 
@@ -37,7 +42,7 @@ macro_rules! settings {
             /// give it [`ObjectState::random`](do_core::ObjectState::random).
             #[must_use]
             pub fn seed(self, seed: u64) -> Self {
-                Self(Caller { chance: super::chance::Chance::seeded(seed), ..self.0 })
+                Self(Caller { chance: do_core::Chance::seeded(seed), ..self.0 })
             }
 
             /// The same stub with a request key of the caller's, for one change: after an error that

@@ -5,7 +5,7 @@ use do_core::{Error, ObjectState, Timestamp};
 use std::time::Duration;
 
 impl<S: ObjectState> TtlStore<S> {
-    /// Removes all that is there; how many. What is put while it is at work stays.
+    /// Removes all that is there; how many. What is put while it is at work stays, and what is being loaded is not stored.
     ///
     /// In slices as [`Pace::slice_rows`](crate::Pace::slice_rows) and [`slice_bytes`](crate::Pace::slice_bytes) have it, of
     /// which each is a turn of its own: others see the rest for as long as it is there, and all of what fits into a slice goes
@@ -19,6 +19,7 @@ impl<S: ObjectState> TtlStore<S> {
     pub async fn clear(&self) -> Result<u64, Error> {
         let inner = &self.sweeper.0;
         let began = inner.fence();
+        self.all_changed();
         let (mut from, mut removed) = (String::new(), 0);
         loop {
             let slice = self.clear_slice(&from, began)?;
@@ -55,9 +56,6 @@ impl<S: ObjectState> TtlStore<S> {
                 inner.rows.take_range(self.name(), from, &last, &taken)?;
                 self.discharge(briefs.len() as u64, bytes)
             })?;
-        }
-        for row in &briefs {
-            self.changed(&row.key);
         }
         let removed = briefs.iter().filter(|row| row.expires.is_none_or(|expires| expires > now)).count();
         Ok(Slice { removed: removed as u64, last: (!is_last).then_some(last) })

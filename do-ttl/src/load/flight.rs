@@ -94,6 +94,11 @@ impl Loads {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+
     /// Nobody loads any more.
     fn abandon(&self, key: &str, flight: &Flight) {
         let mut state = flight.state.borrow_mut();

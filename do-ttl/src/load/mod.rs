@@ -120,3 +120,6 @@ impl<S: ObjectState> TtlStore<S> {
         self.shared.loads.all_changed();
     }
 }
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests;

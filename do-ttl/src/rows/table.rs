@@ -1,4 +1,5 @@
 use super::row::{Found, NewRow, Overdue, Whole, found, number, value};
+use crate::ttl::Expiry;
 use do_core::{Error, Failure, Params, SqlStorage, Timestamp, Value, tables};
 use std::cell::Cell;
 
@@ -22,6 +23,18 @@ CREATE TRIGGER IF NOT EXISTS _ttl_replaced AFTER UPDATE OF big ON _ttl
     WHEN old.big IS NOT NULL AND old.big IS NOT new.big
     BEGIN DELETE FROM _ttl_big WHERE id = old.big; END;
 ";
+
+/// Where the value is: the columns `big` and `value`.
+macro_rules! upsert {
+    ($value:literal) => {
+        concat!(
+            "INSERT INTO _ttl (store, key, expires, bytes, version, idle, until, big, value) VALUES (?, ?, ?, ?, ?, ?, ?, ",
+            $value,
+            ") ON CONFLICT DO UPDATE SET expires = excluded.expires, bytes = excluded.bytes, version = excluded.version, \
+             idle = excluded.idle, until = excluded.until, big = excluded.big, value = excluded.value"
+        )
+    };
+}
 
 /// The table and what it cost.
 pub(crate) struct Rows<Q> {
@@ -63,16 +76,32 @@ impl<Q: SqlStorage> Rows<Q> {
         }
     }
 
-    /// Runs what makes the tables if they are not there.
-    pub(crate) fn write(&self, sql: &str, params: Vec<Value>) -> Result<do_core::Rows, Error> {
-        match self.sql.exec(sql, params.clone()) {
+    /// Runs what makes the tables if they are not there. The parameters are made again then, which is seldom, instead of
+    /// copied every time: a value may be large.
+    pub(crate) fn write(&self, sql: &str, params: impl Fn() -> Vec<Value>) -> Result<do_core::Rows, Error> {
+        match self.sql.exec(sql, params()) {
             Err(error) if tables::is_missing(&error, PREFIX) => {
                 self.is_gone.set(true);
                 self.sql.exec(CREATE, ())?;
-                self.counted(self.sql.exec(sql, params))
+                self.counted(self.sql.exec(sql, params()))
             }
             result => self.counted(result),
         }
+    }
+
+    /// Runs what changes a row, or none; whether it did. That is asked for apart, which reads no row, while `RETURNING`
+    /// would count one.
+    fn changes(&self, sql: &str, params: impl Params) -> Result<bool, Error> {
+        match self.sql.exec(sql, params) {
+            Err(error) if tables::is_missing(&error, PREFIX) => {
+                self.is_gone.set(true);
+                return Ok(false);
+            }
+            result => self.counted(result)?,
+        };
+        let changed: Option<u64> =
+            self.counted(self.sql.exec("SELECT changes()", ()))?.first().map(|row| row.at(0)).transpose()?;
+        Ok(changed.is_some_and(|rows| rows > 0))
     }
 
     pub(super) fn counted(&self, result: Result<do_core::Rows, Error>) -> Result<do_core::Rows, Error> {
@@ -101,50 +130,56 @@ impl<Q: SqlStorage> Rows<Q> {
         self.query(SQL, (store, key, now))?.into_values().next().map(Whole::read).transpose()
     }
 
-    /// Writes a row over whatever is there. 0 read, 2 written; 1 if it never expires. A large value is one more of both, and
+    /// Writes a row over whatever is there. 0 read, 2 written; 1 if it never expires. A large value is one more written, and
     /// one more of both when it is replaced or deleted.
     pub(crate) fn upsert(&self, row: &NewRow<'_>) -> Result<(), Error> {
+        const INLINE: &str = upsert!("NULL, ?");
+        const BIG: &str = upsert!("last_insert_rowid(), NULL");
+        let (bytes, version) = (number(row.bytes())?, number(row.version.get())?);
+        let columns = || {
+            vec![
+                row.store.into(),
+                row.key.into(),
+                row.expiry.expires.into(),
+                bytes.clone(),
+                version.clone(),
+                row.expiry.idle.into(),
+                row.expiry.until.into(),
+            ]
+        };
+        let value = || Value::from(&*row.value);
         if row.store.len() + row.key.len() + row.value.len() <= INLINE_BYTES {
-            return self.upsert_as(row, Value::Null, row.value.clone().into());
+            let all = || columns().into_iter().chain([value()]).collect();
+            return self.write(INLINE, all).map(drop);
         }
         self.together(|| {
-            let put = self.write(
-                "INSERT INTO _ttl_big (value) VALUES (?) RETURNING id",
-                vec![row.value.clone().into()],
-            )?;
-            let big = put.first().map_or(Ok(Value::Null), |row| row.at(0))?;
-            self.upsert_as(row, big, Value::Null)
+            self.write("INSERT INTO _ttl_big (value) VALUES (?)", || vec![value()])?;
+            self.write(BIG, columns).map(drop)
         })
     }
 
-    fn upsert_as(&self, row: &NewRow<'_>, big: Value, value: Value) -> Result<(), Error> {
-        const SQL: &str = "INSERT INTO _ttl (store, key, expires, bytes, version, idle, until, big, value) \
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET expires = excluded.expires, \
-             bytes = excluded.bytes, version = excluded.version, idle = excluded.idle, until = excluded.until, \
-             big = excluded.big, value = excluded.value";
-        let params = vec![
-            row.store.into(),
-            row.key.into(),
-            row.expiry.expires.into(),
-            number(row.bytes())?,
-            number(row.version.get())?,
-            row.expiry.idle.into(),
-            row.expiry.until.into(),
-            big,
-            value,
-        ];
-        self.write(SQL, params).map(drop)
+    /// Sets the expiry of a row that is not expired; whether there is one. 1 read, 2 written.
+    pub(crate) fn touch(
+        &self,
+        store: &str,
+        key: &str,
+        now: Timestamp,
+        expiry: &Expiry,
+    ) -> Result<bool, Error> {
+        const SQL: &str = "UPDATE _ttl SET expires = ?, idle = ?, until = ? \
+             WHERE store = ? AND key = ? AND (expires IS NULL OR expires > ?)";
+        self.changes(SQL, (expiry.expires, expiry.idle, expiry.until, store, key, now))
     }
 
-    /// Sets the expiry of a row that is there. 1 read, 2 written.
-    pub(crate) fn touch(&self, store: &str, key: &str, expiry: &crate::ttl::Expiry) -> Result<(), Error> {
-        const SQL: &str = "UPDATE _ttl SET expires = ?, idle = ?, until = ? WHERE store = ? AND key = ?";
-        self.query(SQL, (expiry.expires, expiry.idle, expiry.until, store, key)).map(drop)
-    }
-
-    /// Deletes a row. 1 read, 1 written; nothing if it is not there.
+    /// Deletes a row, expired or not. 1 read, 1 written; nothing if it is not there.
     pub(crate) fn delete(&self, store: &str, key: &str) -> Result<(), Error> {
         self.query("DELETE FROM _ttl WHERE store = ? AND key = ?", (store, key)).map(drop)
+    }
+
+    /// Deletes a row that is not expired; whether there was one. 1 read, 1 written.
+    pub(crate) fn delete_live(&self, store: &str, key: &str, now: Timestamp) -> Result<bool, Error> {
+        const SQL: &str = "DELETE FROM _ttl WHERE store = ? AND key = ? AND (expires IS NULL OR expires > ?)";
+        self.changes(SQL, (store, key, now))
     }
 
     /// The soonest expiry of the first store behind `store` that has one. 1 read, or 0.
@@ -162,10 +197,9 @@ impl<Q: SqlStorage> Rows<Q> {
         self.query(SQL, (store, upto, most))?.iter().map(|row| Overdue::read(&row)).collect()
     }
 
-    /// Deletes all that [`due`](Self::due) gave up to this one. 1 read and 1 written for each.
-    pub(crate) fn delete_through(&self, store: &str, last: &Overdue) -> Result<(), Error> {
-        const SQL: &str = "DELETE FROM _ttl INDEXED BY _ttl_due WHERE store = ? AND expires IS NOT NULL \
-             AND (expires, key) <= (?, ?)";
-        self.query(SQL, (store, last.expires, last.key.as_str())).map(drop)
+    /// Deletes what [`due`](Self::due) gave. 1 read and 1 written for each: one statement for all of them would find them
+    /// first and then again, because the table has a trigger.
+    pub(crate) fn delete_each(&self, store: &str, due: &[Overdue]) -> Result<(), Error> {
+        due.iter().try_for_each(|row| self.delete(store, &row.key))
     }
 }

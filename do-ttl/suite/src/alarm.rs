@@ -16,6 +16,8 @@ pub enum AlarmCommand {
     Slot,
     /// Sets the object's alarm, in so many ms.
     Set(u64),
+    /// Does what the alarm does, at once.
+    Run,
     /// Deletes the object's alarm.
     Delete,
     /// Another job of the schedule, in so many ms.
@@ -38,6 +40,10 @@ impl<S: ObjectState> TtlProbe<S> {
             AlarmCommand::Slot => json!(self.schedule.slot(Settings::SLOT).get().await?),
             AlarmCommand::Set(ms) => {
                 self.state.alarms().set(after(ms)).await?;
+                Value::Null
+            }
+            AlarmCommand::Run => {
+                self.sweeper().on_alarm().await?;
                 Value::Null
             }
             AlarmCommand::Delete => {

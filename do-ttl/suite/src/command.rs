@@ -90,7 +90,7 @@ impl<S: ObjectState> TtlProbe<S> {
                 Command::Many(store, command) => self.many_command(&store, command)?,
                 Command::List(store, command) => self.list_command(&store, command)?,
                 Command::Load(store, command) => self.load_command(&store, command).await?,
-                Command::Limits(store, command) => self.limits_command(&store, command)?,
+                Command::Limits(store, command) => self.limits_command(&store, command).await?,
                 Command::Sweep(command) => self.sweep_command(command).await?,
                 Command::Alarm(command) => self.alarm_command(command).await?,
                 Command::Stored(command) => self.stored_command(command)?,

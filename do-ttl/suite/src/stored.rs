@@ -1,6 +1,6 @@
 //! What the stores keep in the object's database, and what is done to that behind their back.
 
-use crate::TtlProbe;
+use crate::{StoreSettings, TtlProbe};
 use do_core::{Failure, ObjectState, SqlStorage, Value as Sql};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -11,12 +11,18 @@ use serde_json::{Value, json};
 pub enum StoredCommand {
     /// Deletes everything that the object has.
     DeleteAll,
+    /// Makes a key of a store expire in so many ms from now, and tells the object's time.
+    Age(String, String, i64),
+    /// Opens a store that may be open already, with these settings.
+    Reopen(String, StoreSettings),
     /// How many rows there are, expired or not; `null` without a table.
     Rows,
     /// How many rows a store has, expired or not.
     RowsOf(String),
     /// The rows that a statement gives, as lists; blobs as their lengths.
     Sql(String),
+    /// The rows that a statement reads and writes.
+    Cost(String),
 }
 
 impl<S: ObjectState> TtlProbe<S> {
@@ -25,6 +31,17 @@ impl<S: ObjectState> TtlProbe<S> {
             StoredCommand::DeleteAll => {
                 self.state.delete_all()?;
                 self.remake()?;
+                Value::Null
+            }
+            StoredCommand::Age(store, key, ms) => {
+                const SQL: &str = "UPDATE _ttl SET expires = ? WHERE store = ? AND key = ?";
+                let now = self.state.now();
+                self.state.sql().exec(SQL, (now.as_millis() + ms, store, key))?;
+                json!(now)
+            }
+            StoredCommand::Reopen(store, settings) => {
+                let _ = self.store(&store)?;
+                let _ = self.sweeper().store(&store, settings.made())?;
                 Value::Null
             }
             StoredCommand::Rows => {
@@ -36,6 +53,10 @@ impl<S: ObjectState> TtlProbe<S> {
             }
             StoredCommand::RowsOf(store) => {
                 self.one("SELECT count(*) FROM _ttl WHERE store = ?", (store,))?
+            }
+            StoredCommand::Cost(sql) => {
+                let rows = self.state.sql().exec(&sql, ())?;
+                json!([rows.rows_read(), rows.rows_written()])
             }
             StoredCommand::Sql(sql) => {
                 let rows = self.state.sql().exec(&sql, ())?.into_values();

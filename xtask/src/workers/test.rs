@@ -23,18 +23,20 @@ pub(crate) const TTL_SUITE: &str = "do-ttl/suite";
 /// A Worker for tests: the variable that names the folder, the crate, the kind of panic, and whether it is a test build.
 pub(crate) type Wanted = (&'static str, &'static str, Panic, bool);
 
-const WORKERS: [Wanted; 5] = [
+const WORKERS: [Wanted; 6] = [
     (SYNC, DEFAULT_CRATE, Panic::Unwind, false),
     (SYNC_ABORT, DEFAULT_CRATE, Panic::Abort, false),
     (PULSE, "examples/three-jobs", Panic::Unwind, false),
     (CHAT, "examples/chat", Panic::Unwind, false),
     (BUILD_LOG, "examples/build-log", Panic::Unwind, false),
+    (INVITE_CODES, "examples/invite-codes", Panic::Unwind, false),
 ];
 
 /// Package and test, and which of the two sync servers it speaks with.
-const TESTS: [(&str, &str, Panic); 6] = [
+const TESTS: [(&str, &str, Panic); 7] = [
     ("build-log", "worker", Panic::Unwind),
     ("chat", "worker", Panic::Unwind),
+    ("invite-codes", "worker", Panic::Unwind),
     ("pulse", "worker", Panic::Unwind),
     ("sync-server", "worker", Panic::Unwind),
     ("sync-server", "worker", Panic::Abort),
@@ -50,6 +52,8 @@ const PULSE: &str = "DO_WORKER_PULSE";
 const CHAT: &str = "DO_WORKER_CHAT";
 /// The build logs.
 const BUILD_LOG: &str = "DO_WORKER_BUILD_LOG";
+/// The invite codes.
+const INVITE_CODES: &str = "DO_WORKER_INVITE_CODES";
 
 /// Builds Workers, and gives the variables with which tests find them and the runtime.
 ///

@@ -182,6 +182,14 @@ impl Storage for Slot {
         self.savepoints.borrow().len()
     }
 
+    fn wants_vacuum(&self) -> bool {
+        false
+    }
+
+    fn vacuum(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     fn is_dirty(&self) -> bool {
         matches!(self.pending.get(), Pending::Written(_))
     }

@@ -4,6 +4,8 @@ mod alarm;
 mod erase;
 mod limits;
 mod permissions;
+mod reading;
+mod space;
 mod splitting;
 mod statements;
 mod transactions;
