@@ -9,7 +9,7 @@ use do_core::{
     prelude::*,
 };
 use do_ttl::{Pace, Settings, Ttl};
-use std::cell::Cell;
+use std::{cell::Cell, rc::Rc};
 
 #[test]
 fn t4_the_alarm_is_set_only_when_something_expires_sooner_and_never_later_by_a_put() {
@@ -189,7 +189,7 @@ thread_local! {
 
 #[test]
 fn e8_a_run_that_failed_until_it_was_given_up_begins_anew_with_the_next_use() {
-    let before: fn(&Lab) -> Result<()> =
+    let before: fn(&Rc<Lab>) -> Result<()> =
         |_| if FAILING.get() { Err(Failure::msg("as it was told")) } else { Ok(()) };
     for stays in [false, true] {
         let kit = Setup { before: Some(before), ..Setup::new() }.start();

@@ -23,7 +23,7 @@ pub(crate) struct Setup {
     /// What the constructor does.
     pub(crate) born: Option<fn(&Lab)>,
     /// What the alarm does before it sweeps.
-    pub(crate) before: Option<fn(&Lab) -> Result<()>>,
+    pub(crate) before: Option<fn(&Rc<Lab>) -> Result<()>>,
 }
 
 /// What a piece of work sees of the object.
@@ -49,6 +49,10 @@ impl Lab {
 
     pub(crate) fn first(&self) -> &TtlStore<HostState> {
         &self.stores[0]
+    }
+
+    pub(crate) fn stores(&self) -> impl Iterator<Item = &TtlStore<HostState>> {
+        self.stores.iter()
     }
 
     /// Rows of all stores that are there, expired or not, and of what waits to be told.
