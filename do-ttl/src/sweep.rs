@@ -112,7 +112,7 @@ impl<S: ObjectState> Inner<S> {
             if slice.more {
                 work.push_back(Work { rows: slice.next, ..next });
             }
-            if left == 0 || now.until(self.state.now()) >= LONGEST {
+            if left == 0 || self.is_long(now) {
                 break;
             }
             if !work.is_empty() {
@@ -149,6 +149,11 @@ impl<S: ObjectState> Inner<S> {
         }
         work.append(&mut before);
         Ok((work, untold))
+    }
+
+    /// Whether a run that began then has to leave the rest to another one.
+    fn is_long(&self, began: Timestamp) -> bool {
+        began.until(self.state.now()) >= LONGEST
     }
 
     /// Whether a store notifies; nothing when it is not open.
@@ -200,7 +205,7 @@ impl<S: ObjectState> Inner<S> {
         handler: &mut impl AsyncFnMut(Expired) -> Result<(), Failure>,
     ) -> Result<Slice, Error> {
         let mut rows = 0;
-        while rows < most {
+        while rows < most && !self.is_long(now) {
             let Some((key, row)) = self.rows.first_expired(store, now)? else {
                 return Ok(Slice { rows, next: 1, more: false });
             };
@@ -227,7 +232,7 @@ impl<S: ObjectState> Inner<S> {
         handler: &mut impl AsyncFnMut(Expired) -> Result<(), Failure>,
     ) -> Result<Slice, Error> {
         let mut rows = 0;
-        while rows < most {
+        while rows < most && !self.is_long(now) {
             let Some(notice) = self.rows.first_notice(now)? else {
                 return Ok(Slice { rows, next: 1, more: false });
             };

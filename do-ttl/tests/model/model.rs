@@ -32,10 +32,12 @@ fn times(life: Life, now: i64, drawn: Option<Option<i64>>) -> Result<Option<Time
         Life::Until(ms) => (ms > 0).then(|| Times { expires: moment(now, ms), ..NEVER }),
         Life::Sliding(idle, age) => {
             let first = age.map_or(idle, |age| age.min(idle));
+            // At its cap it does not slide.
+            let slides = age.is_none_or(|age| age > idle);
             (first > 0).then(|| Times {
                 expires: moment(now, first.into()),
-                idle: Some(idle.into()),
-                until: age.and_then(|age| moment(now, age.into())),
+                idle: slides.then_some(idle.into()),
+                until: age.filter(|_| slides).and_then(|age| moment(now, age.into())),
             })
         }
         Life::Jitter(ms, percent) => {
@@ -148,13 +150,13 @@ impl Model<'_> {
             others.len() as u64 + 1,
             others.iter().map(|(slot, row)| bytes(slot, row)).sum::<u64>() + bytes(slot, row),
         );
-        let fits = |gone: &[&(i64, u64, String)]| {
-            let gone_bytes: u64 = gone.iter().map(|(_, bytes, _)| bytes).sum();
+        let fits = |gone: &[&(i64, String, u64)]| {
+            let gone_bytes: u64 = gone.iter().map(|(.., bytes)| bytes).sum();
             has.0 - gone.len() as u64 <= most.0 && has.1 - gone_bytes <= most.1
         };
         let mut soonest: Vec<_> = others
             .iter()
-            .filter_map(|(slot, row)| row.expires.map(|expires| (expires, bytes(slot, row), slot.1.clone())))
+            .filter_map(|(slot, row)| row.expires.map(|expires| (expires, slot.1.clone(), bytes(slot, row))))
             .filter(|(expires, ..)| !rules.refuses || *expires <= self.now)
             .collect();
         soonest.sort();
@@ -163,7 +165,7 @@ impl Model<'_> {
         if enough.is_none() && soonest.len() < EVICTED {
             return Err(Wrong::Error(ErrorKind::Limit));
         }
-        for (_, _, key) in soonest.into_iter().take(enough.unwrap_or(EVICTED)).cloned().collect::<Vec<_>>() {
+        for (_, key, _) in soonest.into_iter().take(enough.unwrap_or(EVICTED)).cloned().collect::<Vec<_>>() {
             let slot = (slot.0.clone(), key);
             if let Some(row) = self.table.remove(&slot) {
                 self.owe(at.0, slot, row);

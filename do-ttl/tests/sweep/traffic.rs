@@ -41,7 +41,9 @@ fn uniform(lab: &Lab, random: &mut fastrand::Rng, n: u64, most: i64) {
 }
 
 const WORKLOADS: [(&str, Workload); 4] = [
-    ("constant 60 s", |lab, _, n| drop(lab.first().put(&n.to_string(), "v", Ttl::secs(60)).unwrap())),
+    ("constant 60 s", |lab, _, n| {
+        let _ = lab.first().put(&n.to_string(), "v", Ttl::secs(60)).unwrap();
+    }),
     ("uniform 1 s to 1 h", |lab, random, n| uniform(lab, random, n, 3_600_000)),
     ("uniform 1 s to 60 s", |lab, random, n| uniform(lab, random, n, 60_000)),
     ("10,000 sliding sessions of 60 s", |lab, random, _| {
