@@ -90,18 +90,19 @@ impl<Q: SqlStorage> Rows<Q> {
     }
 
     /// Runs what changes a row, or none; whether it did. That is asked for apart, which reads no row, while `RETURNING`
-    /// would count one.
+    /// would count one; together, so that nothing has changed when the asking fails.
     fn changes(&self, sql: &str, params: impl Params) -> Result<bool, Error> {
-        match self.sql.exec(sql, params) {
-            Err(error) if tables::is_missing(&error, PREFIX) => {
-                self.is_gone.set(true);
-                return Ok(false);
-            }
-            result => self.counted(result)?,
-        };
-        let changed: Option<u64> =
-            self.counted(self.sql.exec("SELECT changes()", ()))?.first().map(|row| row.at(0)).transpose()?;
-        Ok(changed.is_some_and(|rows| rows > 0))
+        self.together(|| {
+            match self.sql.exec(sql, params) {
+                Err(error) if tables::is_missing(&error, PREFIX) => {
+                    self.is_gone.set(true);
+                    return Ok(false);
+                }
+                result => self.counted(result)?,
+            };
+            let changed = self.counted(self.sql.exec("SELECT changes()", ()))?;
+            Ok(changed.first().map_or(Ok(0), |row| row.at::<u64>(0))? > 0)
+        })
     }
 
     pub(super) fn counted(&self, result: Result<do_core::Rows, Error>) -> Result<do_core::Rows, Error> {
