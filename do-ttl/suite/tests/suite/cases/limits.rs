@@ -79,25 +79,26 @@ async fn keys<D: Driver>(lab: &Lab<D>) -> Result<String, Fault> {
 
 async fn entries<D: Driver>(lab: &Lab<D>) -> Outcome {
     limited(lab, json!({"max_entries": 3})).await?;
-    let puts: Vec<_> = [("c", 3000_000), ("a", 1000_000), ("b", 2000_000), ("d", 4000_000), ("z", 500_000)]
-        .iter()
-        .flat_map(|(key, ms)| [put(key, 9, *ms), limits("usage"), limits("exact")])
-        .collect();
+    let puts: Vec<_> =
+        [("c", 3_000_000), ("a", 1_000_000), ("b", 2_000_000), ("d", 4_000_000), ("z", 500_000)]
+            .iter()
+            .flat_map(|(key, ms)| [put(key, 9, *ms), limits("usage"), limits("exact")])
+            .collect();
     let told = lab.tell("a", json!(puts)).await?;
     let usages: Vec<_> = told.as_array().into_iter().flatten().skip(1).step_by(3).cloned().collect();
     same("usage", json!(usages), json!([[1, 10], [2, 20], [3, 30], [3, 30], [3, 30]]))?;
     holds("each is exact", (0..5).all(|n| told[3 * n + 2] == true))?;
     same("keys", keys(lab).await?, "c d z")?;
-    lab.tell("a", put("e", 9, 5000_000)).await?;
+    lab.tell("a", put("e", 9, 5_000_000)).await?;
     same("keys", keys(lab).await?, "c d e")?;
     same("evicted", ask(lab, "stats").await?["evicted"].clone(), 3)
 }
 
 async fn bytes<D: Driver>(lab: &Lab<D>) -> Outcome {
     limited(lab, json!({"max_bytes": 100})).await?;
-    lab.tell("a", json!([put("a", 29, 1000_000), put("b", 29, 2000_000), put("c", 29, 3000_000)])).await?;
+    lab.tell("a", json!([put("a", 29, 1_000_000), put("b", 29, 2_000_000), put("c", 29, 3_000_000)])).await?;
     has(lab, 3, 90).await?;
-    lab.tell("a", put("d", 39, 4000_000)).await?;
+    lab.tell("a", put("d", 39, 4_000_000)).await?;
     same("keys", keys(lab).await?, "b c d")?;
     has(lab, 3, 100).await?;
     // What takes the place of itself does not make room for itself.
@@ -110,14 +111,14 @@ async fn bytes<D: Driver>(lab: &Lab<D>) -> Outcome {
 
 async fn bounded<D: Driver>(lab: &Lab<D>) -> Outcome {
     limited(lab, json!({"max_bytes": 400})).await?;
-    lab.main("a", json!({"fill": [0, 20, 12, 6000_000]})).await?;
+    lab.main("a", json!({"fill": [0, 20, 12, 6_000_000]})).await?;
     has(lab, 20, 400).await?;
     for left in [12, 4] {
-        let error = lab.refused("a", put("l", 399, 6000_000)).await?;
+        let error = lab.refused("a", put("l", 399, 6_000_000)).await?;
         same("kind", error.kind.as_str(), "Transient")?;
         has(lab, left, left * 20).await?;
     }
-    lab.tell("a", put("l", 399, 6000_000)).await?;
+    lab.tell("a", put("l", 399, 6_000_000)).await?;
     has(lab, 1, 400).await?;
     let stats = ask(lab, "stats").await?;
     same("evicted, refused", json!([stats["evicted"], stats["refused"]]), json!([20, 2]))
@@ -125,11 +126,11 @@ async fn bounded<D: Driver>(lab: &Lab<D>) -> Outcome {
 
 async fn too_large<D: Driver>(lab: &Lab<D>) -> Outcome {
     limited(lab, json!({"max_bytes": 100})).await?;
-    lab.tell("a", put("a", 9, 1000_000)).await?;
-    let error = lab.refused("a", put("b", 100, 1000_000)).await?;
+    lab.tell("a", put("a", 9, 1_000_000)).await?;
+    let error = lab.refused("a", put("b", 100, 1_000_000)).await?;
     same("kind", error.kind.as_str(), "Limit")?;
     same("keys", keys(lab).await?, "a")?;
-    lab.tell("a", put("b", 99, 1000_000)).await?;
+    lab.tell("a", put("b", 99, 1_000_000)).await?;
     same("keys", keys(lab).await?, "b")
 }
 
@@ -154,10 +155,10 @@ async fn refuses<D: Driver>(lab: &Lab<D>) -> Outcome {
 async fn never<D: Driver>(lab: &Lab<D>) -> Outcome {
     limited(lab, json!({"max_entries": 2})).await?;
     let stays = on_main(json!({"put": ["a", "stays", null]}));
-    lab.tell("a", json!([stays, put("b", 9, 1000_000), put("c", 9, 1000_000)])).await?;
+    lab.tell("a", json!([stays, put("b", 9, 1_000_000), put("c", 9, 1_000_000)])).await?;
     same("keys", keys(lab).await?, "a c")?;
     lab.main("a", json!({"put": ["c", "stays", null]})).await?;
-    let error = lab.refused("a", put("d", 9, 1000_000)).await?;
+    let error = lab.refused("a", put("d", 9, 1_000_000)).await?;
     same("kind", error.kind.as_str(), "Limit")?;
     same("keys", keys(lab).await?, "a c")
 }
