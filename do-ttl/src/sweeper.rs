@@ -76,7 +76,7 @@ impl<S: ObjectState> Sweeper<S> {
             tells: Cell::default(),
         });
         let woken = Rc::clone(&inner);
-        state.at_first_event(move || deadline::wake(woken));
+        state.at_first_event(move || deadline::wake(&woken));
         Self(inner)
     }
 

@@ -46,7 +46,7 @@ fn t6_a_slice_is_a_turn() {
         (Pace::new().slice_rows(4).rows_per_wake(6), 2, 4),
         // Of 1,005 bytes each.
         (Pace::new().slice_bytes(3_015), 1, 4),
-        (Pace::new().slice_bytes(1), 1, 10),
+        (Pace::new().slice_bytes(1), 1, 11),
     ] {
         let kit = Setup { pace, ..Setup::new() }.start();
         kit.run(async {
