@@ -1,6 +1,6 @@
 //! Many keys at once.
 
-use crate::stores::{MAIN, Stores};
+use crate::stores::{MAIN, Stores, named};
 use do_core::testing::{Case, Driver, Fault, HostKind, Lab, Outcome, same};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -25,7 +25,7 @@ async fn many<D: Driver>(lab: &Lab<D>, command: Value) -> Result<Value, Fault> {
 }
 
 fn many_command(command: Value) -> Value {
-    json!({"many": [MAIN, command]})
+    named("many", vec![MAIN.into(), command])
 }
 
 async fn order<D: Driver>(lab: &Lab<D>) -> Outcome {
