@@ -28,9 +28,9 @@ async fn ask<D: Driver>(
 }
 
 async fn requests<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let (status, put, _) = ask(lab, "PUT", "/entry/k", json!([["ttl", "1000"]]), "hello").await?;
+    let (status, put, _) = ask(lab, "PUT", "/entry/k", json!([["ttl", "30000"]]), "hello").await?;
     let tag = put["etag"].clone();
-    same("put", (status, &put["ttl"]), (204, &json!("1000")))?;
+    same("put", (status, &put["ttl"]), (204, &json!("30000")))?;
     let (status, got, body) = ask(lab, "GET", "/entry/k", json!([]), "").await?;
     same("get", (status, body.as_str(), &got["etag"]), (200, "hello", &tag))?;
     same("its type", &got["content-type"], json!("application/octet-stream"))?;
