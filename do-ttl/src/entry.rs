@@ -55,7 +55,6 @@ impl<T> Entry<T> {
 
 /// What a put did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
 pub enum Put {
     /// It is there.
     Stored {

@@ -185,7 +185,7 @@ mod write;
 pub use cache::{CacheSettings, TtlCache, TtlCacheStub};
 pub use entry::{Entry, Put, PutIfAbsent, Swap, Version};
 pub use expired::{Cause, Expired};
-pub use limits::EVICTED_PER_PUT;
+pub use limits::{EVICTED_PER_PUT, FULL};
 pub use list::{PAGE_BYTES, PAGE_ENTRIES, Page};
 pub use pace::Pace;
 pub use settings::{OnFull, Settings};

@@ -132,7 +132,7 @@ mod tests {
             let store = object.store("s");
             let keys = ["é", "a\u{0}", "Z", "", "b/2", "a", "10", "b/10", "b0", "b", "9", "😀"];
             store.put_many(keys.map(|key| (key, key.to_owned(), Ttl::secs(9))))?;
-            let _ = object.store("s2").put("c", "other", Ttl::NEVER)?;
+            object.store("s2").put("c", "other", Ttl::NEVER)?;
             let sorted = ["", "10", "9", "Z", "a", "a\u{0}", "b", "b/10", "b/2", "b0", "é", "😀"];
             let all = store.list(Keys::all())?;
             assert_eq!(values(&all), sorted.map(|key| (key, key.as_bytes())));
@@ -162,9 +162,9 @@ mod tests {
     fn an_entry_is_listed_until_it_expires_and_listing_is_no_use() {
         inside(0, |object| async move {
             let store = object.store("s");
-            let _ = store.put("a", "a", Ttl::millis(1_000))?;
-            let _ = store.put("b", "b", Ttl::millis(1_001))?;
-            let _ = store.put("c", "c", Ttl::sliding(Duration::from_millis(1_002)))?;
+            store.put("a", "a", Ttl::millis(1_000))?;
+            store.put("b", "b", Ttl::millis(1_001))?;
+            store.put("c", "c", Ttl::sliding(Duration::from_millis(1_002)))?;
             object.state.sleep(Duration::from_millis(999)).await;
             assert_eq!(store.list_keys(Keys::all())?.keys().collect::<Vec<_>>(), ["a", "b", "c"]);
             object.state.sleep(Duration::from_millis(1)).await;
@@ -204,7 +204,7 @@ mod tests {
             assert_eq!(sizes(Keys::prefix("000").limit(20))?.0, [10]);
             assert_eq!(sizes(Keys::prefix("00").limit(40))?.0, [16, 16, 40, 28]);
             // One entry has room in any case.
-            let _ = store.put("0001", vec![1; 1_500_000], Ttl::NEVER)?;
+            store.put("0001", vec![1; 1_500_000], Ttl::NEVER)?;
             assert_eq!(sizes(Keys::prefix("000").limit(3))?.0, [1, 1, 3, 3, 2]);
             Ok(())
         });

@@ -2,7 +2,7 @@
 //!
 //! Statement by statement: a list of keys in one costs two rows read for each key, each of them by itself one.
 
-use crate::{Entry, Put, Ttl, TtlStore, store::checked};
+use crate::{Entry, FULL, Put, Ttl, TtlStore, store::checked};
 use bytes::Bytes;
 use do_core::{Error, ErrorKind, ObjectState, limits};
 
@@ -97,7 +97,7 @@ fn of_many(error: Error) -> Error {
     if !error.is_retryable() {
         return error;
     }
-    Error::new(ErrorKind::Limit, format!("{error}, one by one"))
+    Error::new(ErrorKind::Limit, format!("{error}, one by one")).with_name(FULL)
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
@@ -134,7 +134,7 @@ mod tests {
     fn one_that_is_over_at_once_removes_its_key_among_the_others() {
         inside(0, |object| async move {
             let store = object.store("s");
-            let _ = store.put("a", "old", Ttl::NEVER)?;
+            store.put("a", "old", Ttl::NEVER)?;
             let puts = store.put_many([("a", "", Ttl::millis(0)), ("b", "b", Ttl::NEVER)])?;
             assert_eq!(puts[0], Put::Removed);
             assert_eq!(store.get_many(["a", "b"])?, [None, Some("b".into())]);
@@ -146,7 +146,7 @@ mod tests {
     fn nothing_of_many_is_stored_when_one_cannot_be() {
         inside(0, |object| async move {
             let store = object.store("s");
-            let _ = store.put("a", "old", Ttl::NEVER)?;
+            store.put("a", "old", Ttl::NEVER)?;
             let items =
                 [("a", vec![1]), ("b", vec![0; ENTRY_BYTES])].map(|(key, value)| (key, value, Ttl::secs(9)));
             assert_eq!(store.put_many(items).unwrap_err().kind(), ErrorKind::Limit);
@@ -207,7 +207,7 @@ mod tests {
             let store = object.store("s");
             let keys: Vec<_> = (0..250).map(|n| n.to_string()).collect();
             store.put_many(keys.iter().map(|key| (key, "v", Ttl::NEVER)))?;
-            let _ = store.put("gone", "v", Ttl::secs(1))?;
+            store.put("gone", "v", Ttl::secs(1))?;
             object.state.sleep(Duration::from_secs(1)).await;
             assert_eq!(store.remove_many(["0", "0", "x", "gone"])?, 1);
             assert_eq!(store.remove_many(&keys)?, 249);
@@ -220,7 +220,7 @@ mod tests {
     fn values_that_are_too_large_together_are_refused() {
         inside(0, |object| async move {
             let store = object.store("s");
-            let _ = store.put("k", vec![0; 1_900_000], Ttl::NEVER)?;
+            store.put("k", vec![0; 1_900_000], Ttl::NEVER)?;
             let most = limits::SQL_RESULT_BYTES / 1_900_000;
             assert_eq!(store.get_many(vec!["k"; most])?.len(), most);
             assert_eq!(store.get_many(vec!["k"; most + 1]).unwrap_err().kind(), ErrorKind::Limit);
@@ -233,7 +233,7 @@ mod tests {
         inside(0, |object| async move {
             let store = object.store("s");
             let ttl = Ttl::sliding(Duration::from_secs(10));
-            let _ = store.put("k", "v", ttl)?;
+            store.put("k", "v", ttl)?;
             object.state.sleep(Duration::from_secs(6)).await;
             let expires: Option<Timestamp> =
                 store.get_entries(["k"])?.remove(0).and_then(|entry| entry.expires);

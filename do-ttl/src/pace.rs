@@ -45,10 +45,37 @@ impl Pace {
     pub fn rows_per_wake(self, rows: u32) -> Self {
         Self { rows_per_wake: rows.max(1), ..self }
     }
+
+    /// How many rows of these sizes go into one slice by their bytes: the first one always.
+    pub(crate) fn fit(&self, sizes: impl ExactSizeIterator<Item = u64>) -> usize {
+        let (rows, mut bytes) = (sizes.len(), 0_u64);
+        let fit = sizes.take_while(|size| {
+            bytes = bytes.saturating_add(*size);
+            bytes <= self.slice_bytes
+        });
+        fit.count().max(1).min(rows)
+    }
 }
 
 impl Default for Pace {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_has_what_fits_and_one_row_always() {
+        let fit = |most, sizes: &[u64]| Pace::new().slice_bytes(most).fit(sizes.iter().copied());
+        assert_eq!(fit(10, &[]), 0);
+        assert_eq!(fit(10, &[11, 1]), 1);
+        assert_eq!(fit(10, &[5, 5, 1]), 2);
+        assert_eq!(fit(10, &[5, 6, 1]), 1);
+        assert_eq!(fit(0, &[0, 0, 1]), 2);
+        assert_eq!(fit(u64::MAX, &[u64::MAX, u64::MAX]), 2);
+        assert_eq!(fit(u64::MAX - 1, &[u64::MAX - 1, u64::MAX, 0]), 1);
     }
 }

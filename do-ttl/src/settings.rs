@@ -30,8 +30,8 @@ pub enum OnFull {
     /// expires stays; a store that is full of it refuses.
     #[default]
     Evict,
-    /// It is refused with [`ErrorKind::Limit`](do_core::ErrorKind::Limit), unless what is expired and not swept yet makes
-    /// room, as above.
+    /// It is refused with [`ErrorKind::Limit`](do_core::ErrorKind::Limit), of the name [`FULL`](crate::FULL), unless what is
+    /// expired and not swept yet makes room, as above.
     Refuse,
 }
 
@@ -44,14 +44,21 @@ impl Settings {
     /// Most entries, those included that are expired and not swept yet. Never more, not even for a moment.
     ///
     /// The count is a row of its own, written with each entry: a put costs 2 rows more read and 1 more written, and one that
-    /// changes no size 1 more read. A limit that comes with new code counts what is there with the first put that needs room,
-    /// each row once. One that is lower than what is there is reached by the puts that follow, each of which makes more room
-    /// than it takes; none is refused for that.
+    /// changes no size 1 more read. For each entry that makes room for it 4 more are read and 1 written.
+    ///
+    /// A limit that comes with new code counts what is there with the first put that makes it more, each row once, in one
+    /// statement during which the object does nothing else: of a million rows about 0.2 s natively, and a million rows billed
+    /// on Workers. It is counted again when the transaction around that put is rolled back. A limit
+    /// that is lower than what is there is reached by the puts that follow, each of which makes more room than it takes; none is
+    /// refused for that.
     pub fn max_entries(self, entries: u64) -> Self {
         Self { max_entries: Some(entries), ..self }
     }
 
     /// Most bytes of keys and values together, as [`max_entries`](Self::max_entries) counts them.
+    ///
+    /// A put that needs room looks for those that go: at 1 of them, which is among those 4 rows; and at 2, 4 and 8, which
+    /// reads 4, 8 and 16 more, as long as they are not large enough together.
     pub fn max_bytes(self, bytes: u64) -> Self {
         Self { max_bytes: Some(bytes), ..self }
     }

@@ -17,7 +17,7 @@ pub struct Stats {
     /// How often this instance has set the sweeper's alarm, for all stores.
     pub alarms_set: u64,
     /// Rows that the sweeper's stores have read in this instance, as the platform bills them; 0 where the host does not
-    /// count.
+    /// count. Of [lists](crate::TtlStore::list) those that they looked at, without the parts in which large values lie.
     pub rows_read: u64,
     /// Rows that they have written.
     pub rows_written: u64,

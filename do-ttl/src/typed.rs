@@ -332,9 +332,9 @@ mod tests {
     fn errors_name_the_key_and_take_nothing_away() {
         inside(0, |object| async move {
             let store = object.store("s");
-            let _ = store.put("bad", "{\"name\":1}", MINUTE)?;
+            store.put("bad", "{\"name\":1}", MINUTE)?;
             let users = store.typed::<User>();
-            let _ = users.put("good", &user("ann"), MINUTE)?;
+            users.put("good", &user("ann"), MINUTE)?;
             let text = "the value of \"bad\" is not of that type: ";
             let is_named = |error: Error| {
                 assert_eq!(error.kind(), ErrorKind::Invalid);

@@ -42,7 +42,7 @@ impl<S: ObjectState, const SCHEDULED: bool> DurableObject<S> for Board<S, SCHEDU
             "/note" => Ok(reply::json(&self.notes.get("note")?.is_some())?),
             path => {
                 let secs: i64 = path.trim_start_matches('/').parse()?;
-                let _ = self.notes.put("note", "v", Ttl::secs(secs))?;
+                self.notes.put("note", "v", Ttl::secs(secs))?;
                 self.feed.broadcast(Event::named("note")?).send();
                 Ok(reply::text(""))
             }

@@ -50,7 +50,7 @@ impl<S: ObjectState> DurableObject<S> for Object<S> {
         if request.method() == Method::POST {
             let rows = (0..ROWS).map(|n| (n.to_string(), "v".repeat(100), Ttl::secs(1)));
             self.store.put_many(rows)?;
-            let _ = self.store.put("stays", "v", Ttl::NEVER)?;
+            self.store.put("stays", "v", Ttl::NEVER)?;
             return Ok(reply::text("null"));
         }
         let told = self.state.sql().scalar::<u64>("SELECT count(DISTINCT key) FROM told", ())?;

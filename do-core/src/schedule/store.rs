@@ -3,8 +3,11 @@
 //! Made with the first write: they can be gone again at any time with everything else that the object has (rule E14).
 //! Each statement is counted as the platform bills it.
 
-use crate::{Error, Params, Rows, SqlStorage, Timestamp, Value, limits};
+use crate::{Error, Params, Rows, SqlStorage, Timestamp, Value, limits, tables::is_missing};
 use std::cell::Cell;
+
+/// What begins the names of all tables.
+const PREFIX: &str = "_schedule";
 
 /// Pending ones by key, and in the order of their time.
 ///
@@ -112,14 +115,14 @@ impl<Q: SqlStorage> Store<Q> {
     /// Runs what needs no table to be there: without them there is nothing.
     pub(super) fn query(&self, sql: &str, params: impl Params) -> Result<Rows, Error> {
         self.exec(sql, params)
-            .or_else(|error| if is_missing(&error) { Ok(Rows::default()) } else { Err(error) })
+            .or_else(|error| if is_missing(&error, PREFIX) { Ok(Rows::default()) } else { Err(error) })
     }
 
     /// Runs what makes the tables if they are not there.
     pub(super) fn write(&self, sql: &str, params: impl Params) -> Result<Rows, Error> {
         let params = params.into_values();
         match self.exec(sql, params.clone()) {
-            Err(error) if is_missing(&error) => {
+            Err(error) if is_missing(&error, PREFIX) => {
                 self.exec(TABLES, ())?;
                 self.exec(sql, params)
             }
@@ -183,9 +186,4 @@ impl<Q: SqlStorage> Store<Q> {
     pub(super) fn delete(&self, key: &str) -> Result<bool, Error> {
         Ok(!self.query("DELETE FROM _schedule WHERE key = ? RETURNING key", (key,))?.is_empty())
     }
-}
-
-/// Whether the tables of the schedule are not there.
-fn is_missing(error: &Error) -> bool {
-    error.to_string().starts_with("no such table: _schedule")
 }

@@ -2,7 +2,11 @@
 
 use bytes::Bytes;
 use do_core::{Error, ErrorKind};
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{DeserializeOwned, IgnoredAny, SeqAccess, Visitor},
+};
+use std::{fmt, marker::PhantomData};
 
 /// Most bytes of a body with several values, and of the values in an answer, beside one that is larger alone.
 pub(super) const MANY_BYTES: usize = 8 << 20;
@@ -32,6 +36,57 @@ pub(super) fn read<T: DeserializeOwned>(mut body: Bytes) -> Result<(T, Values), 
     let head = serde_json::from_slice(&head)
         .map_err(|error| Error::new(ErrorKind::Invalid, format!("the first line of the body: {error}")))?;
     Ok((head, Values(body.slice(usize::from(!body.is_empty())..))))
+}
+
+/// A list of a request, of which at most [`MANY_KEYS`] are kept: a body of commas must not become millions of texts.
+#[derive(Debug)]
+pub(super) struct Few<T> {
+    items: Vec<T>,
+    /// With those that were not kept.
+    count: usize,
+}
+
+impl<T> Few<T> {
+    /// # Errors
+    /// [`ErrorKind::Limit`] when there were more.
+    pub(super) fn all(self) -> Result<Vec<T>, Error> {
+        if self.count > MANY_KEYS {
+            let message = format!("there are {} keys, the limit is {MANY_KEYS}", self.count);
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        Ok(self.items)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Few<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(FewVisitor(PhantomData))
+    }
+}
+
+struct FewVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for FewVisitor<T> {
+    type Value = Few<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Few<T>, A::Error> {
+        let mut items = Vec::new();
+        while items.len() < MANY_KEYS {
+            match list.next_element()? {
+                Some(item) => items.push(item),
+                None => return Ok(Few { count: items.len(), items }),
+            }
+        }
+        let mut count = items.len();
+        while list.next_element::<IgnoredAny>()?.is_some() {
+            count += 1;
+        }
+        Ok(Few { items, count })
+    }
 }
 
 /// The values that were not taken yet.
@@ -78,6 +133,21 @@ mod tests {
         let (head, rest): (u8, _) = read(Bytes::from("7")).unwrap();
         assert_eq!(head, 7);
         rest.finish().unwrap();
+    }
+
+    #[test]
+    fn of_a_list_that_is_too_long_so_many_are_kept_and_all_are_counted() {
+        let list = |n: usize| format!("[{}]", vec!["\"\""; n].join(","));
+        let read = |text: &str| serde_json::from_str::<Few<String>>(text);
+        assert_eq!(read("[]").unwrap().all().unwrap().len(), 0);
+        assert_eq!(read(&list(MANY_KEYS)).unwrap().all().unwrap().len(), MANY_KEYS);
+        let few = read(&list(100_000)).unwrap();
+        assert_eq!((few.items.len(), few.count), (MANY_KEYS, 100_000));
+        let error = few.all().unwrap_err();
+        assert_eq!(error.to_string(), "there are 100000 keys, the limit is 1000");
+        for wrong in ["{}", "[1]", "[\"a\"", "[\"a\",]", "null"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

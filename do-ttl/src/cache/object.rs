@@ -25,14 +25,14 @@ const STORE: &str = "cache";
 /// |---|---|---|
 /// | `GET /entry/KEY` | the value; a use of what is sliding | 200; 304 by `If-None-Match`; 404 |
 /// | `HEAD /entry/KEY` | what is known of it; no use | 200, 404 |
-/// | `PUT /entry/KEY` | sets it to the body, for the time of the header `ttl` | 204; 412; 413; 503 |
+/// | `PUT /entry/KEY` | sets it to the body, for the time of the header `ttl` | 204, 412, 413, 503, 507 |
 /// | `PATCH /entry/KEY` | gives it the time of the header `ttl` | 204, 404, 412 |
 /// | `DELETE /entry/KEY` | removes it | 204, 404, 412 |
 /// | `POST /take/KEY` | removes it, and gives its value | 200, 404, 412 |
 /// | `GET /entries` | keys in order with versions and expiries, as JSON: by `prefix`, `start`, `start_after`, `end`, `reverse`, `limit`, and `resume` with the `next` of the answer before; with `values` in frames | 200 |
 /// | `DELETE /entries` | removes everything | 200 `{"removed": 7}` |
 /// | `POST /get_many` | the values of the keys in a JSON array, in frames; of the first ones, if all are too large | 200 |
-/// | `POST /put_many` | puts all that is in frames, or nothing | 200, 413, 503 |
+/// | `POST /put_many` | puts all that is in frames, or nothing | 200, 413, 507 |
 /// | `POST /remove_many` | removes the keys in a JSON array | 200 `{"removed": 7}` |
 /// | `GET /count`, `GET /stats` | [`count`](TtlStore::count) and [`stats`](TtlStore::stats), as JSON | 200 |
 ///
@@ -57,8 +57,9 @@ const STORE: &str = "cache";
 /// `version` and `expires` for each, `null` for what was over at once; `get_many` gives the same with `bytes`, `null` for
 /// what is not there. At most 1,000 keys and 8 MiB at once.
 ///
-/// Other refusals are 400, 404, 405, 413 and 503 with `{"error": "limit", "message": ".."}`; 503 has a `Retry-After`, and
-/// nothing was stored.
+/// Other refusals are 400, 404, 405, 413, 503 and 507 with `{"error": "limit", "message": ".."}`, whose word is in the header
+/// `refused` as well, for `HEAD`. 413 is for what is too large by itself, 507 for what a full store has no room for, 503 for
+/// what it has room for when it is tried again: it has a `Retry-After`. Nothing was stored then.
 ///
 /// ```
 /// use do_core::prelude::*;
@@ -71,7 +72,7 @@ const STORE: &str = "cache";
 /// let kit = do_core::kit::Kit::builder().object::<TtlCache<_>>("CACHE").start()?;
 /// kit.run(async {
 ///     let cache = TtlCacheStub::new(kit.namespace("CACHE")?.named("pages")?);
-///     let _ = cache.put("/index.html", "<p>hello", Duration::from_secs(60)).await?;
+///     cache.put("/index.html", "<p>hello", Duration::from_secs(60)).await?;
 ///     assert_eq!(cache.get("/index.html").await?.as_deref(), Some(&b"<p>hello"[..]));
 ///     kit.advance(Duration::from_secs(60)).await;
 ///     assert_eq!(cache.get("/index.html").await?, None);
@@ -163,7 +164,7 @@ impl<S: ObjectState, C: CacheSettings> TtlCache<S, C> {
             (Some(Unmet::NoneMatch), _) => StatusCode::NOT_MODIFIED,
             (Some(Unmet::Match), _) => StatusCode::PRECONDITION_FAILED,
             (None, Some(_)) => StatusCode::OK,
-            (None, None) => StatusCode::NOT_FOUND,
+            (None, None) => return Err(Refused::absent()),
         };
         let mut response = reply::status(status);
         if let Some(found) = found {

@@ -44,6 +44,8 @@ pub(super) struct Call {
     body: Bytes,
     /// Whether it may be done twice.
     again: bool,
+    /// Whether it changes what is there, as seen by those who repeat it.
+    changes: bool,
 }
 
 impl<St: Stub> TtlCacheStub<St> {
@@ -174,9 +176,7 @@ impl<St: Stub> TtlCacheStub<St> {
             !error.is_overloaded() && (is_undone || (call.again && error.is_retryable()))
         };
         self.retries
-            .repeat((&self.stub, &self.chance), call.method != Method::GET, may_repeat, || {
-                self.attempt(&call)
-            })
+            .repeat((&self.stub, &self.chance), call.changes, may_repeat, || self.attempt(&call))
             .await
     }
 
@@ -185,13 +185,13 @@ impl<St: Stub> TtlCacheStub<St> {
         let (parts, body) = response.into_parts();
         let body = body.bytes(ANSWER_BYTES).await?;
         let is_answer = match parts.status {
-            StatusCode::NOT_FOUND => call.method == Method::HEAD || wire::is_absent(&body),
+            StatusCode::NOT_FOUND => wire::is_absent(&parts.headers),
             status => status.is_success() || status == StatusCode::PRECONDITION_FAILED,
         };
         if is_answer {
             return Ok(Reply { status: parts.status, headers: parts.headers, body });
         }
-        Err(wire::error_of(parts.status, &body))
+        Err(wire::error_of(parts.status, &parts.headers, &body))
     }
 }
 
@@ -199,7 +199,8 @@ impl Call {
     pub(super) fn new(method: Method, path: &str) -> Result<Self, Error> {
         let uri = Uri::builder().scheme("http").authority("object").path_and_query(path).build();
         let uri = uri.map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
-        Ok(Self { method, uri, headers: Vec::new(), body: Bytes::new(), again: true })
+        let changes = !method.is_safe();
+        Ok(Self { method, uri, headers: Vec::new(), body: Bytes::new(), again: true, changes })
     }
 
     fn entry(method: Method, key: &str) -> Result<Self, Error> {
@@ -209,6 +210,11 @@ impl Call {
     fn put(key: &str, value: Bytes, ttl: &Ttl) -> Result<Self, Error> {
         let call = Self::entry(Method::PUT, key)?.with(wire::TTL, &ttl_text::write(ttl))?;
         Ok(call.carrying(value))
+    }
+
+    /// It only looks, although its method does not say so.
+    pub(super) fn looking(self) -> Self {
+        Self { changes: false, ..self }
     }
 
     pub(super) fn carrying(self, body: Bytes) -> Self {

@@ -15,12 +15,24 @@ use serde::{Serialize, de::DeserializeOwned};
 use std::fmt::Write;
 
 impl<St: Stub> TtlCacheStub<St> {
-    /// The entries of several keys, in the order of the keys. One call if they are at most 1,000 and 8 MiB; more calls if
-    /// there are more, between which others may change them. See [`TtlStore::get_entries`](crate::TtlStore::get_entries).
+    /// The values of several keys, in the order of the keys. One call if they are at most 1,000 and 8 MiB; more calls if
+    /// there are more, between which others may change them. See [`TtlStore::get_many`](crate::TtlStore::get_many).
     ///
     /// # Errors
     /// As [`Stub::fetch_within`].
     pub async fn get_many<K: AsRef<str>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Option<Bytes>>, Error> {
+        let entries = self.get_entries(keys).await?;
+        Ok(entries.into_iter().map(|entry| entry.map(|entry| entry.value)).collect())
+    }
+
+    /// [`get_many`](Self::get_many) with expiries and versions.
+    ///
+    /// # Errors
+    /// As [`Stub::fetch_within`].
+    pub async fn get_entries<K: AsRef<str>>(
         &self,
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<Entry>>, Error> {
@@ -28,7 +40,10 @@ impl<St: Stub> TtlCacheStub<St> {
         let mut entries = Vec::with_capacity(keys.len());
         while let Some(left) = keys.get(entries.len()..).filter(|left| !left.is_empty()) {
             let asked = left.get(..MANY_KEYS).unwrap_or(left);
-            let (Got { entries: got }, mut values) = framed(self.post("/get_many", &asked).await?)?;
+            let (Got { entries: got }, mut values) = {
+                let call = posting("/get_many", &asked)?.looking();
+                framed(self.call(call).await?.body)?
+            };
             if got.is_empty() || got.len() > asked.len() {
                 return Err(unreadable("gave another number of entries"));
             }
@@ -71,11 +86,13 @@ impl<St: Stub> TtlCacheStub<St> {
     /// As [`Stub::fetch_within`].
     pub async fn remove_many<K: AsRef<str>>(&self, keys: impl IntoIterator<Item = K>) -> Result<u64, Error> {
         let keys: Vec<String> = keys.into_iter().map(|key| key.as_ref().to_owned()).collect();
-        let Removed { removed } = json(&self.post("/remove_many", &keys).await?)?;
+        let Removed { removed } = json(&self.call(posting("/remove_many", &keys)?).await?.body)?;
         Ok(removed)
     }
 
     /// Entries in the order of their keys, a page of them; see [`TtlStore::list`](crate::TtlStore::list).
+    ///
+    /// A page has at most [`PAGE_ENTRIES`](crate::PAGE_ENTRIES) entries here, also when [`Keys::limit`] says more.
     ///
     /// # Errors
     /// As [`Stub::fetch_within`].
@@ -124,12 +141,12 @@ impl<St: Stub> TtlCacheStub<St> {
     async fn read(&self, path: &str) -> Result<Bytes, Error> {
         Ok(self.call(Call::new(Method::GET, path)?).await?.body)
     }
+}
 
-    async fn post(&self, path: &'static str, body: &(impl Serialize + Sync)) -> Result<Bytes, Error> {
-        let body =
-            serde_json::to_vec(body).map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
-        Ok(self.call(Call::new(Method::POST, path)?.carrying(body.into())).await?.body)
-    }
+/// A call with a body of JSON.
+fn posting(path: &str, body: &impl Serialize) -> Result<Call, Error> {
+    let body = serde_json::to_vec(body).map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
+    Ok(Call::new(Method::POST, path)?.carrying(body.into()))
 }
 
 impl Known {

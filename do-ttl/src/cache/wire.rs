@@ -1,7 +1,7 @@
 //! What requests and responses are made of on both sides: headers, and refusals with a word for programs.
 
 use super::{condition, ttl_text};
-use crate::{Entry, Put, Ttl, Version};
+use crate::{Entry, FULL, Put, Ttl, Version};
 use do_core::{Body, Error, ErrorKind, Failure, Response, Timestamp, reply};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use serde::{Deserialize, Serialize};
@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 pub(super) const TTL: HeaderName = HeaderName::from_static("ttl");
 /// When it expires, in milliseconds of Unix time by the object's clock.
 pub(super) const EXPIRES_AT: HeaderName = HeaderName::from_static("expires-at");
+
+/// The word of a refusal: an answer to `HEAD` has no body to say it.
+pub(super) const REFUSED: HeaderName = HeaderName::from_static("refused");
 
 /// The type of values.
 pub(super) const BYTES: &str = "application/octet-stream";
@@ -68,6 +71,7 @@ impl Refused {
         let mut response = reply::json(&Reason { error: word.to_owned(), message })?;
         *response.status_mut() = status;
         let headers = response.headers_mut();
+        headers.insert(REFUSED, HeaderValue::from_static(word));
         if let Some(allow) = allow {
             headers.insert(header::ALLOW, HeaderValue::from_static(allow));
         }
@@ -83,6 +87,9 @@ impl From<Error> for Refused {
     fn from(error: Error) -> Self {
         match error.kind() {
             ErrorKind::Invalid => Self::new(StatusCode::BAD_REQUEST, "invalid", error.to_string()),
+            ErrorKind::Limit if error.name() == FULL => {
+                Self::new(StatusCode::INSUFFICIENT_STORAGE, FULL, error.to_string())
+            }
             ErrorKind::Limit => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "limit", error.to_string()),
             ErrorKind::Transient => Self::new(StatusCode::SERVICE_UNAVAILABLE, TRY_AGAIN, error.to_string()),
             _ => Self::Fault(error),
@@ -91,23 +98,34 @@ impl From<Error> for Refused {
 }
 
 /// The error that a stub makes of an answer.
-pub(super) fn error_of(status: StatusCode, body: &[u8]) -> Error {
-    let Ok(Reason { error, message }) = serde_json::from_slice(body) else {
-        return Error::new(ErrorKind::Application, format!("the object answered {status} and no reason"));
+pub(super) fn error_of(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
+    let reason: Option<Reason> = serde_json::from_slice(body).ok();
+    let (word, message) = match (&reason, word(headers)) {
+        (Some(reason), _) => (reason.error.as_str(), reason.message.clone()),
+        (None, Some(word)) => (word, format!("the object answered {status}: {word}")),
+        (None, None) => {
+            return Error::new(ErrorKind::Application, format!("the object answered {status} and no reason"));
+        }
     };
-    let kind = match error.as_str() {
+    let kind = match word {
         TRY_AGAIN => return Error::new(ErrorKind::Transient, message).with_name(TRY_AGAIN),
         "invalid" | "method_not_allowed" => ErrorKind::Invalid,
         "limit" => ErrorKind::Limit,
+        FULL => return Error::new(ErrorKind::Limit, message).with_name(FULL),
         "unknown_path" => ErrorKind::NotFound,
         _ => return Error::new(ErrorKind::Application, format!("{status}: {message}")),
     };
     Error::new(kind, message)
 }
 
+/// The word of a refusal, if a cache has refused.
+fn word(headers: &HeaderMap) -> Option<&str> {
+    headers.get(REFUSED)?.to_str().ok()
+}
+
 /// Whether an answer says that there is no such key.
-pub(super) fn is_absent(body: &[u8]) -> bool {
-    serde_json::from_slice(body).is_ok_and(|reason: Reason| reason.error == ABSENT)
+pub(super) fn is_absent(headers: &HeaderMap) -> bool {
+    word(headers) == Some(ABSENT)
 }
 
 /// The time to live that a request says.

@@ -40,12 +40,7 @@ impl<S: ObjectState> TtlStore<S> {
         let taken = Taken { behind, began, newest: inner.newest() };
         let mut briefs = inner.rows.briefs(self.name(), from, inner.pace.slice_rows)?;
         let is_last = briefs.len() < inner.pace.slice_rows as usize;
-        let mut bytes = 0_u64;
-        let fit = briefs.iter().take_while(|row| {
-            bytes = bytes.saturating_add(row.bytes);
-            bytes <= inner.pace.slice_bytes
-        });
-        let fit = fit.count().max(1);
+        let fit = inner.pace.fit(briefs.iter().map(|row| row.bytes));
         let is_last = is_last && fit >= briefs.len();
         briefs.truncate(fit);
         let Some(last) = briefs.last().map(|row| row.key.clone()) else { return Ok(Slice::default()) };

@@ -6,8 +6,9 @@ use do_core::{Error, ObjectState, SqlStorage, deadline::Due};
 impl<S: ObjectState> TtlStore<S> {
     /// How many entries are there.
     ///
-    /// In a store with limits 1 row read, and 1 for each entry that is expired and not swept yet; otherwise all of the
-    /// store's. A store that is to be counted often has a limit, if only one that is never reached:
+    /// In a store with limits 1 row read, and 1 for each entry that is expired and not swept yet. Without them all of the
+    /// store's, in one statement during which the object does nothing else: of a million rows about 0.2 s natively, and a
+    /// million rows billed on Workers. A store that is large and counted often has a limit, if only one that is never reached:
     /// `Settings::new().max_entries(u64::MAX)`.
     ///
     /// # Errors
@@ -22,7 +23,7 @@ impl<S: ObjectState> TtlStore<S> {
 
     /// How much there is as limits count it: with what is expired and not swept yet.
     ///
-    /// In a store with limits 1 row read, otherwise all of the store's.
+    /// In a store with limits 1 row read; otherwise all of the store's, as [`count`](Self::count) does it.
     ///
     /// # Errors
     /// As [`SqlStorage::exec`].

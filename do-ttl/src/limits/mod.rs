@@ -11,6 +11,9 @@ mod tests;
 
 pub use room::EVICTED_PER_PUT;
 
+/// The [`Error::name`] of an [`ErrorKind::Limit`] that says that a store is full; others say that an entry is too large.
+pub const FULL: &str = "full";
+
 use crate::{
     TtlStore, Usage,
     rows::{Found, Rows},
@@ -84,7 +87,7 @@ impl<S: ObjectState> TtlStore<S> {
 
     /// So many rows of so many bytes are removed. Within a transaction.
     pub(crate) fn discharge(&self, entries: u64, bytes: u64) -> Result<(), Error> {
-        discharge_any(&self.sweeper.0.rows, self.name(), entries, bytes)
+        self.sweeper.0.rows.discharge(self.name(), Usage { entries, bytes })
     }
 
     /// A store without limits is about to be written: its count, if an earlier instance has left one, is not right any more.

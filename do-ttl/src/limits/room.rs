@@ -1,6 +1,6 @@
 //! Room for a row: what expires soonest goes.
 
-use super::Admission;
+use super::{Admission, FULL};
 use crate::{
     Cause, OnFull, TtlStore, Usage,
     rows::{Found, Growth, Overdue},
@@ -59,15 +59,17 @@ impl<S: ObjectState> TtlStore<S> {
             }
             return Ok(Admission::default());
         }
-        let has = match rows.usage(store)? {
-            Some(has) => has,
-            None => rows.tally(store)?,
-        };
+        let counted = rows.usage(store)?;
+        let has = counted.map_or_else(|| rows.tally(store), Ok)?;
         let excess = has.plus(growth).minus(most);
         let going = self.going(key, excess)?;
         let left = has.minus(sum(&going));
         // A store that had more than its limits, because they are lower than they were, takes what does not make it more.
         if !left.plus(growth).is_within(most.max(has)) {
+            if counted.is_none() {
+                // Otherwise each put that is refused would count them anew.
+                rows.count(store, has)?;
+            }
             return self.refuse(key, &going, left);
         }
         let admission = self.let_go(key, &going)?;
@@ -79,7 +81,7 @@ impl<S: ObjectState> TtlStore<S> {
     /// put finds room when it is tried again.
     fn refuse(&self, key: &str, going: &[Overdue], left: Usage) -> Result<Admission, Error> {
         if going.len() < EVICTED_PER_PUT as usize {
-            let refusal = Error::new(ErrorKind::Limit, self.is_full());
+            let refusal = Error::new(ErrorKind::Limit, self.is_full()).with_name(FULL);
             return Ok(Admission { refusal: Some(refusal), ..Admission::default() });
         }
         let admission = self.let_go(key, going)?;
@@ -105,13 +107,19 @@ impl<S: ObjectState> TtlStore<S> {
             OnFull::Evict => Timestamp::from_millis(SQL_INTEGER_MAX),
             OnFull::Refuse => self.now(),
         };
-        // Each row is one entry, but may be of any size.
-        let needed = if excess.bytes > 0 { u64::MAX } else { excess.entries };
-        let most = u32::try_from(needed).unwrap_or(u32::MAX).min(EVICTED_PER_PUT);
-        if most == 0 {
+        if excess == Usage::default() {
             return Ok(Vec::new());
         }
-        let mut going = self.sweeper.0.rows.first_to_go(self.name(), upto, key, most)?;
+        // Each row is one entry, but may be of any size: twice as many are looked at until they are enough, because the
+        // first one mostly is.
+        let mut most = u32::try_from(excess.entries.max(1)).unwrap_or(u32::MAX).min(EVICTED_PER_PUT);
+        let mut going = loop {
+            let going = self.sweeper.0.rows.first_to_go(self.name(), upto, key, most)?;
+            if sum(&going).covers(excess) || going.len() < most as usize || most == EVICTED_PER_PUT {
+                break going;
+            }
+            most = most.saturating_mul(2).min(EVICTED_PER_PUT);
+        };
         let enough = (0..=going.len()).find(|n| going.get(..*n).is_some_and(|some| sum(some).covers(excess)));
         going.truncate(enough.unwrap_or(going.len()));
         Ok(going)

@@ -1,6 +1,8 @@
 //! The limits, on the test kit.
 
-use super::EVICTED_PER_PUT;
+mod crashes;
+
+use super::{EVICTED_PER_PUT, FULL};
 use crate::{Counters, OnFull, Pace, Put, Settings, Sweeper, Ttl, TtlStore, Usage};
 use do_core::{
     kit::{Failing, Kit},
@@ -180,16 +182,89 @@ fn t16_removals_and_shrinking_are_counted() -> Result<()> {
 }
 
 #[test]
+fn t16_a_store_that_refuses_counts_what_a_deploy_finds_only_once() -> Result<()> {
+    lab(Settings::new(), async |lab| {
+        lab.at_once(|store| {
+            store.put("a", "1", Ttl::NEVER)?;
+            store.put("b", "1", Ttl::NEVER)?;
+            Ok(put(store, "c", 10, 1_000)?)
+        })
+        .await?;
+        for settings in [Settings::new().max_entries(2), Settings::new().max_bytes(13)] {
+            let settings = settings.on_full(OnFull::Refuse);
+            lab.deploy(Settings::new());
+            lab.at_once(|store| {
+                store.put("a", "1", Ttl::NEVER)?;
+                assert_eq!(store.sweeper.0.rows.usage("s")?, None);
+                Ok(())
+            })
+            .await?;
+            lab.deploy(settings);
+            lab.at_once(|store| {
+                for _ in 0..2 {
+                    let error = put(store, "d", 10, 1_000).unwrap_err();
+                    assert_eq!((error.kind(), error.name()), (ErrorKind::Limit, FULL));
+                    assert_eq!(store.sweeper.0.rows.usage("s")?, Some(usage(3, 14)));
+                }
+                Ok(())
+            })
+            .await?;
+            lab.at_once(|store| {
+                assert_exact(store);
+                Ok(())
+            })
+            .await?;
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn t16_what_is_too_large_is_told_from_what_has_no_room() -> Result<()> {
+    lab(Settings::new().max_bytes(100), async |lab| {
+        lab.at_once(|store| {
+            store.put("stays", vec![0; 90], Ttl::NEVER)?;
+            let name = |bytes| put(store, "k", bytes, 1_000).unwrap_err().name() == FULL;
+            assert_eq!([name(100), name(101)], [true, false]);
+            let many = store.put_many([("a", vec![0; 10], Ttl::secs(9))]).unwrap_err();
+            assert_eq!((many.kind(), many.name()), (ErrorKind::Limit, FULL));
+            Ok(())
+        })
+        .await
+    })
+}
+
+#[test]
+fn t16_as_many_go_as_are_large_enough_together_and_no_more() -> Result<()> {
+    for going in 1..=8_u8 {
+        lab(Settings::new().max_bytes(100), async |lab| {
+            lab.at_once(move |store| {
+                for n in 0..10 {
+                    put(store, &n.to_string(), 10, 1_000 + n)?;
+                }
+                put(store, "large", usize::from(going) * 10 - 5, 9_000)?;
+                assert_eq!(store.usage()?, usage(11 - u64::from(going), 95));
+                assert_eq!(store.stats()?.counters.evicted, u64::from(going));
+                assert_exact(store);
+                Ok(())
+            })
+            .await
+        })?;
+    }
+    Ok(())
+}
+
+#[test]
 fn t16_what_never_expires_stays_and_the_store_is_full_of_it() -> Result<()> {
     lab(Settings::new().max_entries(2), async |lab| {
         lab.at_once(|store| {
-            let _ = store.put("a", "1", Ttl::NEVER)?;
-            let _ = store.put("b", "1", Ttl::NEVER)?;
+            store.put("a", "1", Ttl::NEVER)?;
+            store.put("b", "1", Ttl::NEVER)?;
             let error = put(store, "c", 10, 1_000).unwrap_err();
             assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::Limit, false));
             assert_eq!(error.to_string(), "the store \"s\" is full: it takes 2 entries");
             // What is there may be written.
-            let _ = store.put("a", "longer", Ttl::NEVER)?;
+            store.put("a", "longer", Ttl::NEVER)?;
             assert_eq!(keys(store)?, ["a", "b"]);
             assert_eq!(store.stats()?.counters.refused, 1);
             assert_exact(store);
@@ -231,7 +306,7 @@ fn t16_a_put_evicts_so_many_at_most_and_the_same_put_goes_on() -> Result<()> {
 fn t16_nothing_goes_for_what_has_no_room_even_then() -> Result<()> {
     lab(Settings::new().max_bytes(100), async |lab| {
         lab.at_once(|store| {
-            let _ = store.put("stays", vec![0; 55], Ttl::NEVER)?;
+            store.put("stays", vec![0; 55], Ttl::NEVER)?;
             put(store, "a", 20, 1_000)?;
             let error = put(store, "b", 50, 1_000).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Limit);
@@ -489,8 +564,8 @@ fn t17_clear_removes_all_and_leaves_what_is_put_meanwhile() -> Result<()> {
             for n in 0..35 {
                 put(&store, &format!("k{n:02}"), 10, 1_000 + n)?;
             }
-            let _ = store.put("", "empty", Ttl::NEVER)?;
-            let _ = store.put("k\0", "zero", Ttl::NEVER)?;
+            store.put("", "empty", Ttl::NEVER)?;
+            store.put("k\0", "zero", Ttl::NEVER)?;
             put(&store, "k05", 20, 0x1000)?;
             let other = store.clone();
             let state = store.sweeper.0.state.clone();

@@ -95,7 +95,7 @@ fn a_thousand_callers_cost_one_load() {
 fn what_is_there_is_given_at_once_and_without_a_load() {
     inside(0, |object| async move {
         let (store, source) = begin(&object);
-        let _ = store.put("k", "there", MINUTE)?;
+        store.put("k", "there", MINUTE)?;
         has(&mut ask(&store, &source), "there");
         assert_eq!(source.runs.get(), 0);
         Ok(())
@@ -183,7 +183,7 @@ fn what_is_written_during_a_load_stays_and_is_what_the_callers_get() {
         let (mut first, mut second) = (ask(&store, &source), ask(&store, &source));
         waits(&mut first);
         waits(&mut second);
-        let _ = store.put("k", "written", MINUTE)?;
+        store.put("k", "written", MINUTE)?;
         has(&mut ask(&store, &source), "written");
         source.open(Ok("loaded"));
         has(&mut first, "written");
@@ -253,7 +253,7 @@ fn one_that_is_called_begins_anew_when_the_key_is_written_before_it_runs() {
         let mut asked: Vec<_> = (0..3).map(|_| ask(&store, &source)).collect();
         asked.iter_mut().for_each(waits);
         drop(asked.remove(0));
-        let _ = store.put("k", "written", MINUTE)?;
+        store.put("k", "written", MINUTE)?;
         asked.iter_mut().for_each(|asked| has(asked, "written"));
         assert_eq!(source.runs.get(), 1);
         assert!(store.shared.loads.is_empty());
@@ -341,7 +341,7 @@ fn what_cannot_be_stored_is_given_all_the_same() {
             store.get_or_insert_with(&key, MINUTE, async || -> Result<&str> { panic!("it loads") }).await;
         assert_eq!(error.unwrap_err().error().map(Error::kind), Some(ErrorKind::Limit));
         let full = object.sweeper.store("f", Settings::new().max_entries(1).on_full(OnFull::Refuse))?;
-        let _ = full.put("a", "a", MINUTE)?;
+        full.put("a", "a", MINUTE)?;
         assert_eq!(full.get_or_insert_with("b", MINUTE, async || Ok("b")).await?, "b");
         Ok(())
     });
@@ -360,7 +360,7 @@ fn loaders_fail_with_anything_and_question_marks_do() {
         assert!(parsed.unwrap_err().downcast_ref::<std::num::ParseIntError>().is_some());
         let of_core = store
             .get_or_insert_with("k", MINUTE, async || {
-                let _ = store.put(&"k".repeat(2_000), "", MINUTE)?;
+                store.put(&"k".repeat(2_000), "", MINUTE)?;
                 Ok("")
             })
             .await;
@@ -491,7 +491,7 @@ fn happen(store: &TtlStore<HostState>, steps: &[Step]) -> Result<(), Error> {
             Step::End(is_good) => world.end(is_good),
             Step::Put => {
                 change();
-                let _ = store.put("k", world.changes.get().to_string(), MINUTE)?;
+                store.put("k", world.changes.get().to_string(), MINUTE)?;
             }
             Step::Remove => {
                 change();

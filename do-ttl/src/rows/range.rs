@@ -79,6 +79,7 @@ impl<Q: SqlStorage> Rows<Q> {
             params.insert(0, now.into());
         }
         match self.sql.for_each(text(values, is_included, keys.is_reverse()), params, |row| {
+            self.ranged();
             Ok(each(Ranged::read(&row, now)?))
         }) {
             Err(error) if tables::is_missing(&error, super::table::PREFIX) => Ok(()),
@@ -96,7 +97,7 @@ mod tests {
     #[test]
     fn every_range_is_found_without_a_search_and_in_its_order() {
         inside(0, |object| async move {
-            let _ = object.store("s").put("a", "v", Ttl::NEVER)?;
+            object.store("s").put("a", "v", Ttl::NEVER)?;
             for which in 0..8 {
                 let values = which & 1 != 0;
                 let text = text(values, which & 2 != 0, which & 4 != 0);

@@ -41,13 +41,18 @@ pub(crate) struct Rows<Q> {
     pub(crate) sql: Q,
     read: Cell<u64>,
     written: Cell<u64>,
+    /// Rows of ranges, which no host counts.
+    ranged: Cell<u64>,
+    /// The host counts.
+    counts: Cell<bool>,
     /// It was found missing: everything that the object had is gone (rule E14).
     is_gone: Cell<bool>,
 }
 
 impl<Q: SqlStorage> Rows<Q> {
     pub(crate) fn new(sql: &Q) -> Self {
-        Self { sql: sql.clone(), read: Cell::default(), written: Cell::default(), is_gone: Cell::default() }
+        let (read, written, ranged, counts, is_gone) = Default::default();
+        Self { sql: sql.clone(), read, written, ranged, counts, is_gone }
     }
 
     /// All of what `body` writes, or nothing of it.
@@ -57,7 +62,8 @@ impl<Q: SqlStorage> Rows<Q> {
 
     /// Rows read and written so far, as the platform bills them; 0 where the host does not count.
     pub(crate) fn cost(&self) -> (u64, u64) {
-        (self.read.get(), self.written.get())
+        let ranged = if self.counts.get() { self.ranged.get() } else { 0 };
+        (self.read.get() + ranged, self.written.get())
     }
 
     /// Whether the table was made anew since this was asked last.
@@ -105,8 +111,14 @@ impl<Q: SqlStorage> Rows<Q> {
         })
     }
 
+    /// A row of a range was read.
+    pub(super) fn ranged(&self) {
+        self.ranged.set(self.ranged.get() + 1);
+    }
+
     pub(super) fn counted(&self, result: Result<do_core::Rows, Error>) -> Result<do_core::Rows, Error> {
         if let Ok(rows) = &result {
+            self.counts.set(self.counts.get() || rows.rows_read().is_some());
             self.read.set(self.read.get() + rows.rows_read().unwrap_or(0));
             self.written.set(self.written.get() + rows.rows_written().unwrap_or(0));
         }

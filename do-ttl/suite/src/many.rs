@@ -41,7 +41,7 @@ impl<S: ObjectState> TtlProbe<S> {
             C::Put(items) => store.put_many(items)?.into_iter().map(told_put).collect(),
             C::Fill(from, to, length, ttl) => {
                 let items = (from..to).map(|number| (key(number), vec![b'.'; length], ttl));
-                let _ = store.put_many(items)?;
+                store.put_many(items)?;
                 Value::Null
             }
             C::Get(keys) => {

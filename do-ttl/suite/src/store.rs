@@ -44,7 +44,7 @@ impl<S: ObjectState> TtlProbe<S> {
             C::Put(key, value, ttl) => told_put(store.put(&key, value, ttl)?),
             C::Fill(from, to, length, ttl) => {
                 for number in from..to {
-                    let _ = store.put(&format!("{number:08}"), vec![b'.'; length], ttl)?;
+                    store.put(&format!("{number:08}"), vec![b'.'; length], ttl)?;
                 }
                 Value::Null
             }

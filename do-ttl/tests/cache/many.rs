@@ -1,8 +1,10 @@
 //! Many entries: several keys at once, lists, and what is known of the whole, over the stub and in HTTP.
 
+use bytes::Bytes;
 use do_core::{Keys, kit::Kit, prelude::*, tokio::HostStub};
-use do_ttl::{CacheSettings, OnFull, Pace, Put, Settings, Ttl, TtlCache, TtlCacheStub};
+use do_ttl::{CacheSettings, FULL, OnFull, Pace, Put, PutIfAbsent, Settings, Ttl, TtlCache, TtlCacheStub};
 use serde_json::{Value, json};
+use std::iter::repeat;
 
 fn start() -> Kit {
     Kit::builder().object::<TtlCache<_>>("CACHE").start().unwrap()
@@ -37,13 +39,17 @@ fn several_keys_are_put_read_and_removed_at_once() {
         let puts = cache.put_many(items).await.unwrap();
         let until = kit.now() + Duration::from_secs(9);
         assert_eq!((puts.len(), puts[2]), (4, Put::Removed));
-        let entries = cache.get_many(["..", "gone", "a", "", "a"]).await.unwrap();
+        let keys = ["..", "gone", "a", "", "a"];
+        let entries = cache.get_entries(keys).await.unwrap();
         let found: Vec<_> = entries
             .iter()
             .map(|entry| entry.as_ref().map(|entry| (&entry.value[..], entry.expires)))
             .collect();
         let a = Some((&b"1\n"[..], None));
         assert_eq!(found, [Some((&b""[..], Some(until))), None, a, Some((b"\xff", Some(until))), a]);
+        let values: Vec<_> =
+            entries.iter().map(|entry| entry.as_ref().map(|entry| entry.value.clone())).collect();
+        assert_eq!(cache.get_many(keys).await.unwrap(), values);
         let versions = entries[2].as_ref().map(|entry| entry.version);
         assert!(matches!(puts[0], Put::Stored { version, expires: None } if Some(version) == versions));
         assert_eq!(cache.count().await.unwrap(), 3);
@@ -57,21 +63,19 @@ fn several_keys_are_put_read_and_removed_at_once() {
 
 #[test]
 fn any_number_of_keys_and_bytes_is_read_and_too_many_are_not_put() {
+    const LARGE: u8 = 6;
     let kit = start();
     kit.run(async {
         let cache = TtlCacheStub::new(stub(&kit));
-        for n in 0..6_u8 {
-            let _ = cache.put(&format!("large {n}"), vec![n; 1_900_000], Ttl::NEVER).await.unwrap();
+        for n in 0..LARGE {
+            cache.put(&format!("large {n}"), vec![n; 1_900_000], Ttl::NEVER).await.unwrap();
         }
         let keys: Vec<_> = (0..2_500).map(|n| format!("large {n}")).collect();
-        let entries = cache.get_many(&keys).await.unwrap();
-        assert_eq!(entries.len(), 2_500);
-        for (n, entry) in entries.into_iter().enumerate() {
-            assert_eq!(
-                entry.map(|entry| entry.value),
-                (n < 6).then(|| vec![n as u8; 1_900_000].into()),
-                "{n}"
-            );
+        let values = cache.get_many(&keys).await.unwrap();
+        assert_eq!(values.len(), 2_500);
+        let large = (0..LARGE).map(|n| Some(Bytes::from(vec![n; 1_900_000])));
+        for (n, (value, expected)) in values.into_iter().zip(large.chain(repeat(None))).enumerate() {
+            assert_eq!(value, expected, "{n}");
         }
         let many = (0..1_001).map(|n| (n.to_string(), "v", Ttl::NEVER));
         assert_eq!(cache.put_many(many).await.unwrap_err().kind(), ErrorKind::Limit);
@@ -81,7 +85,7 @@ fn any_number_of_keys_and_bytes_is_read_and_too_many_are_not_put() {
         assert_eq!(cache.put_many(one).await.unwrap_err().kind(), ErrorKind::Limit);
         assert_eq!(cache.remove_many(&keys).await.unwrap_err().kind(), ErrorKind::Limit);
         assert_eq!(cache.count().await.unwrap(), 6);
-        let _ = cache.put_many((0..1_000).map(|n| (n.to_string(), "v", Ttl::NEVER))).await.unwrap();
+        cache.put_many((0..1_000).map(|n| (n.to_string(), "v", Ttl::NEVER))).await.unwrap();
         assert_eq!(cache.count().await.unwrap(), 1_006);
     });
 }
@@ -92,8 +96,8 @@ fn a_list_goes_page_by_page_both_ways() {
     kit.run(async {
         let cache = TtlCacheStub::new(stub(&kit));
         let all: Vec<_> = (0..25).map(|n| format!("user/{n:02}?&\u{e9}")).collect();
-        let _ = cache.put_many(all.iter().map(|key| (key, key.clone(), Ttl::secs(9)))).await.unwrap();
-        let _ = cache.put_many([("other", "v", Ttl::NEVER), ("user0", "v", Ttl::NEVER)]).await.unwrap();
+        cache.put_many(all.iter().map(|key| (key, key.clone(), Ttl::secs(9)))).await.unwrap();
+        cache.put_many([("other", "v", Ttl::NEVER), ("user0", "v", Ttl::NEVER)]).await.unwrap();
         for reverse in [false, true] {
             let (mut found, mut at) = (Vec::new(), None::<String>);
             loop {
@@ -201,6 +205,13 @@ fn what_is_malformed_is_refused_and_nothing_of_it_is_done() {
             assert!(reason["message"].is_string(), "{reason}");
         }
         assert_eq!(asked(&stub, "POST", "/put_many", vec![b' '; (8 << 20) + 1]).await.0, 413);
+        let texts = format!("[{}\"\"]", "\"\",".repeat(2_700_000));
+        for path in ["/get_many", "/remove_many"] {
+            let (status, reason) = asked(&stub, "POST", path, texts.clone()).await;
+            assert_eq!((status, &reason["error"]), (413, &json!("limit")));
+            assert_eq!(reason["message"], "there are 2700001 keys, the limit is 1000");
+        }
+        assert_eq!(asked(&stub, "POST", "/put_many", texts.replace("\"\"", "{}")).await.0, 400);
         assert_eq!(asked(&stub, "GET", "/count", "").await, (200, json!({"count": 0})));
     });
 }
@@ -219,6 +230,10 @@ impl<const REFUSE: bool> CacheSettings for Small<REFUSE> {
     }
 }
 
+fn put_request(key: &str, bytes: usize) -> Request {
+    http::Request::put(format!("http://c/entry/{key}")).body("x".repeat(bytes).into()).unwrap()
+}
+
 #[test]
 fn a_put_that_finds_no_room_yet_is_503_and_its_stub_tries_again() {
     let kit = Kit::builder().object::<TtlCache<_, Small<false>>>("CACHE").start().unwrap();
@@ -226,27 +241,30 @@ fn a_put_that_finds_no_room_yet_is_503_and_its_stub_tries_again() {
         let stub = stub(&kit);
         let cache = TtlCacheStub::new(stub.clone()).seed(1);
         let small: Vec<_> = (0..20).map(|n| (format!("k{n}"), "v", Ttl::secs(60))).collect();
-        let _ = cache.put_many(small.clone()).await.unwrap();
-        let put = http::Request::put("http://c/entry/large").body("x".repeat(90).into()).unwrap();
-        let refused = stub.fetch(put).await.unwrap();
+        cache.put_many(small.clone()).await.unwrap();
+        let refused = stub.fetch(put_request("large", 90)).await.unwrap();
         assert_eq!(
             (refused.status().as_u16(), &refused.headers()["retry-after"]),
             (503, &"1".parse().unwrap())
         );
         assert!(!cache.contains("large").await.unwrap());
-        let _ = cache.clear().await.unwrap();
-        let _ = cache.put_many(small).await.unwrap();
+        cache.clear().await.unwrap();
+        cache.put_many(small).await.unwrap();
         let again = cache.clone();
         // Also what is not repeated when nobody knows whether it was done.
         let put = kit.spawn(async move { again.put_if_absent("large", "x".repeat(90), Ttl::secs(9)).await });
         kit.advance(Duration::from_secs(1)).await;
-        put.await.unwrap();
+        let put = put.await.unwrap();
+        assert!(matches!(put, PutIfAbsent::Done(Put::Stored { .. })), "{put:?}");
         assert!(cache.contains("large").await.unwrap());
         let stats = cache.stats().await.unwrap();
         let usage = stats.usage.unwrap();
         assert!(usage.bytes <= 100 && stats.counters.evicted >= 20, "{stats:?}");
         let error = cache.put("larger", "x".repeat(100), Ttl::NEVER).await.unwrap_err();
         assert_eq!((error.kind(), error.is_indefinite()), (ErrorKind::Limit, false), "{error}");
+        assert_ne!(error.name(), FULL);
+        let put = put_request("larger", 100);
+        assert_eq!(stub.fetch(put).await.unwrap().status(), 413);
     });
 }
 
@@ -255,15 +273,22 @@ fn a_store_that_refuses_says_so_and_keeps_what_it_has() {
     let kit = Kit::builder().object::<TtlCache<_, Small<true>>>("CACHE").start().unwrap();
     kit.run(async {
         let cache = TtlCacheStub::new(stub(&kit));
-        let _ = cache.put_many((0..20).map(|n| (format!("k{n}"), "v", Ttl::secs(60)))).await.unwrap();
+        cache.put_many((0..20).map(|n| (format!("k{n}"), "v", Ttl::secs(60)))).await.unwrap();
         let error = cache.put("new", "v", Ttl::secs(60)).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
-        assert_eq!((cache.count().await.unwrap(), cache.stats().await.unwrap().counters.refused), (20, 1));
+        assert_eq!((error.kind(), error.name(), error.is_indefinite()), (ErrorKind::Limit, FULL, false));
+        let refused = stub(&kit).fetch(put_request("new", 1)).await.unwrap();
+        assert_eq!(
+            (refused.status(), &refused.headers()["refused"]),
+            (StatusCode::INSUFFICIENT_STORAGE, &"full".parse().unwrap())
+        );
+        let error = cache.put_many([("new", "v", Ttl::secs(60))]).await.unwrap_err();
+        assert_eq!((error.kind(), error.name()), (ErrorKind::Limit, FULL));
+        assert_eq!((cache.count().await.unwrap(), cache.stats().await.unwrap().counters.refused), (20, 2));
         kit.advance(Duration::from_secs(60)).await;
         // In an instance of its own: the one that has put them has left memory.
         let stats = cache.stats().await.unwrap();
         assert_eq!((stats.backlog, stats.oldest_overdue, stats.alarms_set), (20, Some(Duration::ZERO), 0));
-        let _ = cache.put("new", "v", Ttl::secs(60)).await.unwrap();
+        cache.put("new", "v", Ttl::secs(60)).await.unwrap();
         assert_eq!(cache.count().await.unwrap(), 1);
     });
 }

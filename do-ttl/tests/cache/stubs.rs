@@ -73,7 +73,7 @@ fn results_are_those_of_the_store() {
             assert_eq!(done, PutIfAbsent::Done(Put::Removed));
         }
         let largest = vec![7; ENTRY_BYTES - 1];
-        let _ = cache.put("k", largest.clone(), Ttl::NEVER).await.unwrap();
+        cache.put("k", largest.clone(), Ttl::NEVER).await.unwrap();
         assert_eq!(cache.get("k").await.unwrap().unwrap(), largest);
         let error = cache.put("kk", largest, Ttl::NEVER).await.unwrap_err();
         assert_eq!((error.kind(), error.is_indefinite()), (ErrorKind::Limit, false), "{error}");
@@ -151,11 +151,8 @@ fn what_is_no_cache_is_an_error_that_says_so() {
             Ok(Self)
         }
         async fn fetch(&self, request: Request) -> Result<Response> {
-            Ok(reply::status(if request.method() == Method::GET {
-                StatusCode::NOT_FOUND
-            } else {
-                StatusCode::IM_A_TEAPOT
-            }))
+            let looks = matches!(*request.method(), Method::GET | Method::HEAD | Method::DELETE);
+            Ok(reply::status(if looks { StatusCode::NOT_FOUND } else { StatusCode::IM_A_TEAPOT }))
         }
     }
     let kit = Kit::builder().object::<Other>("CACHE").start().unwrap();
@@ -163,6 +160,10 @@ fn what_is_no_cache_is_an_error_that_says_so() {
         let cache = TtlCacheStub::new(stub(&kit));
         let error = cache.get("k").await.unwrap_err();
         assert_eq!((error.kind(), error.is_indefinite()), (ErrorKind::Application, false), "{error}");
+        // An answer without a body, and one that would say that there was nothing.
+        for error in [cache.contains("k").await.unwrap_err(), cache.remove("k").await.unwrap_err()] {
+            assert_eq!((error.kind(), error.is_indefinite()), (ErrorKind::Application, false), "{error}");
+        }
         let error = cache.put("k", "v", MINUTE).await.unwrap_err();
         assert!(error.to_string().contains("418"), "{error}");
     });
