@@ -90,7 +90,8 @@ impl<S: ObjectState> Sweeper<S> {
     /// other settings.
     pub fn store(&self, name: &str, settings: Settings) -> Result<TtlStore<S>, Error> {
         if !(1..=NAME_BYTES).contains(&name.len()) {
-            let message = format!("{name:?} cannot be the name of a store: it has 1 to {NAME_BYTES} bytes");
+            let start: String = name.chars().take(NAME_BYTES).collect();
+            let message = format!("{start:?} cannot be the name of a store: it has 1 to {NAME_BYTES} bytes");
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         let mut stores = self.0.stores.borrow_mut();

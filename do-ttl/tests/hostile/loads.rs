@@ -122,7 +122,7 @@ fn of_a_thousand_who_wait_each_may_go_and_the_last_one_loads() {
 fn a_loader_that_panics_in_its_first_poll_or_later_leaves_the_key_free() {
     let kit = Setup::new().start();
     kit.run(async {
-        within(&kit, |lab| async move {
+        let work = within(&kit, |lab| async move {
             for waits in [false, true] {
                 let store = lab.first();
                 let load = async || -> Result<&'static str> {
@@ -137,9 +137,8 @@ fn a_loader_that_panics_in_its_first_poll_or_later_leaves_the_key_free() {
                 assert_eq!(again, "v");
                 lab.state.sleep(SECOND).await;
             }
-        })
-        .map(drop)
-        .await;
+        });
+        futures::future::join(work, kit.advance(MINUTE)).await;
     });
 }
 
@@ -147,7 +146,7 @@ fn a_loader_that_panics_in_its_first_poll_or_later_leaves_the_key_free() {
 fn a_load_whose_row_is_rolled_back_or_expires_meanwhile_is_not_for_ever() {
     let kit = Setup::new().start();
     kit.run(async {
-        within(&kit, |lab| async move {
+        let work = within(&kit, |lab| async move {
             let store = lab.first();
             let load = async || {
                 let rolled: Result<()> = lab.state.sql().transaction(|| {
@@ -168,9 +167,8 @@ fn a_load_whose_row_is_rolled_back_or_expires_meanwhile_is_not_for_ever() {
                 Err::<&str, _>(Error::new(ErrorKind::Limit, "mine").into())
             });
             assert_eq!(error.await.unwrap_err().to_string(), "mine");
-        })
-        .await;
-        kit.advance(MINUTE * 5).await;
+        });
+        futures::future::join(work, kit.advance(MINUTE * 5)).await;
         assert_eq!(rows(&kit).await, 0);
         at_once(&kit, |lab| assert_eq!(lab.first().count().unwrap(), 0)).await;
     });

@@ -233,7 +233,7 @@ fn what_is_rolled_back_is_not_told_and_what_was_is_told_once() {
                 assert_eq!(store.count().unwrap(), 3);
             };
             no(&|| store.put("d", "1", Ttl::secs(1)).map(|_| ()).map_err(Into::into));
-            no(&|| Ok(drop(store.put_many(["d", "e", "f"].map(|key| (key, "1", Ttl::secs(1)))).map(|_| ()).map_err(Into::into));
+            no(&|| store.put_many(["d", "e", "f"].map(|key| (key, "1", Ttl::secs(1)))).map(|_| ()).map_err(Into::into));
             no(&|| store.take("a").map(|_| ()).map_err(Into::into));
             no(&|| store.remove_many(["a", "b", "c"]).map(|_| ()).map_err(Into::into));
             no(&|| store.put("a", "", Ttl::NEVER).map(|_| ()).map_err(Into::into));
