@@ -2,7 +2,11 @@
 
 use bytes::Bytes;
 use do_core::{Error, ErrorKind};
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{DeserializeOwned, IgnoredAny, SeqAccess, Visitor},
+};
+use std::{fmt, marker::PhantomData};
 
 /// Most bytes of a body with several values, and of the values in an answer, beside one that is larger alone.
 pub(super) const MANY_BYTES: usize = 8 << 20;
@@ -29,9 +33,72 @@ pub(super) fn write<'a>(
 pub(super) fn read<T: DeserializeOwned>(mut body: Bytes) -> Result<(T, Values), Error> {
     let end = body.iter().position(|byte| *byte == b'\n').unwrap_or(body.len());
     let head = body.split_to(end);
-    let head = serde_json::from_slice(&head)
-        .map_err(|error| Error::new(ErrorKind::Invalid, format!("the first line of the body: {error}")))?;
+    let head = serde_json::from_slice(&head).map_err(|error| no_json("the first line of the body", &error))?;
     Ok((head, Values(body.slice(usize::from(!body.is_empty())..))))
+}
+
+/// That something is not the JSON that it is to be. Without all of what it is, which may be as large as the body.
+pub(super) fn no_json(what: &str, error: &serde_json::Error) -> Error {
+    const MOST: usize = 200;
+    let (why, line, column) = (error.to_string(), error.line(), error.column());
+    let message = if why.len() <= MOST {
+        format!("{what}: {why}")
+    } else {
+        let start: String = why.chars().take(MOST).collect();
+        format!("{what}: {start}.. at line {line} column {column}")
+    };
+    Error::new(ErrorKind::Invalid, message)
+}
+
+/// A list, of which no more is kept than one item too many: so that one that is refused takes no memory.
+#[derive(Debug)]
+pub(super) struct AtMost<T> {
+    items: Vec<T>,
+    /// How many there are.
+    count: usize,
+}
+
+impl<T> AtMost<T> {
+    /// # Errors
+    /// [`ErrorKind::Limit`] for more than [`MANY_KEYS`].
+    pub(super) fn items(self) -> Result<Vec<T>, Error> {
+        if self.count > MANY_KEYS {
+            let message = format!("there are {} keys, the limit is {MANY_KEYS}", self.count);
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        Ok(self.items)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for AtMost<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Items<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Items<T> {
+            type Value = AtMost<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an array")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Self::Value, A::Error> {
+                let mut items = Vec::new();
+                while items.len() <= MANY_KEYS {
+                    let Some(item) = from.next_element()? else {
+                        return Ok(AtMost { count: items.len(), items });
+                    };
+                    items.push(item);
+                }
+                let mut count = items.len();
+                while from.next_element::<IgnoredAny>()?.is_some() {
+                    count += 1;
+                }
+                Ok(AtMost { items, count })
+            }
+        }
+
+        from.deserialize_seq(Items(PhantomData))
+    }
 }
 
 /// The values that were not taken yet.
