@@ -13,7 +13,7 @@ use std::{
 /// `over` is a sleep of `limit`.
 ///
 /// # Errors
-/// That of the job; that it panicked, or took too long.
+/// The job's, and for one that panicked or took too long.
 pub async fn guarded(
     job: impl Future<Output = Result<(), Failure>>,
     limit: Duration,

@@ -88,6 +88,9 @@ fn set_up(conn: &mut Connection, limits: &SqlLimits, gate: &Arc<Gate>) -> rusqli
         // As on the platform: without it, views cannot use the functions of FTS5. The authorizer is asked about what
         // is in views, triggers and constraints as well, so that nothing more is reachable through them.
         (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, true),
+        // A plan that looks at a bound value, which any range does, is made anew each time that one is bound: most of what a
+        // short statement takes.
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true),
     ] {
         conn.set_db_config(option, on)?;
     }

@@ -221,3 +221,66 @@ impl<Q: SqlStorage> Rows<Q> {
         due.iter().try_for_each(|row| self.delete(store, &row.key))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Version;
+    use std::{cell::RefCell, ops::ControlFlow, rc::Rc};
+
+    /// An empty database that remembers the texts of statements.
+    #[derive(Clone, Default)]
+    struct Texts(Rc<RefCell<Vec<String>>>);
+
+    impl SqlStorage for Texts {
+        fn exec(&self, sql: &str, _: impl Params) -> Result<do_core::Rows, Error> {
+            self.0.borrow_mut().push(sql.to_owned());
+            Ok(do_core::Rows::default())
+        }
+
+        fn for_each(
+            &self,
+            sql: &str,
+            params: impl Params,
+            _: impl FnMut(do_core::Row<'_>) -> Result<ControlFlow<()>, Error>,
+        ) -> Result<(), Error> {
+            self.exec(sql, params).map(drop)
+        }
+
+        fn transaction<T>(&self, body: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+            body()
+        }
+
+        fn database_size(&self) -> u64 {
+            0
+        }
+    }
+
+    fn texts(store: &str, key: &str, ms: i64, value: usize) -> Vec<String> {
+        let rows = Rows::new(&Texts::default());
+        let at = Timestamp::from_millis(ms);
+        let expiry = Expiry { expires: Some(at), idle: Some(ms), until: None };
+        let due = Overdue { expires: at, bytes: 1, key: key.to_owned() };
+        let row = NewRow { store, key, value: vec![0; value].into(), version: Version(1), expiry };
+        rows.find(store, key).unwrap();
+        rows.live(store, key, at).unwrap();
+        rows.upsert(&row).unwrap();
+        rows.touch(store, key, at, &expiry).unwrap();
+        rows.delete(store, key).unwrap();
+        rows.delete_live(store, key, at).unwrap();
+        rows.soonest_behind(store).unwrap();
+        rows.due(store, at, 7).unwrap();
+        rows.delete_each(store, &[due]).unwrap();
+        rows.sql.0.take()
+    }
+
+    #[test]
+    fn t18_the_texts_of_statements_are_the_same_whatever_they_are_about() {
+        let first = texts("s", "k", 1, 1);
+        assert_eq!(first.len(), 11);
+        assert_eq!(texts("other", "it's", 2, 100), first);
+        let large = texts("s", "k", 1, 5_000);
+        assert_eq!(texts("other", "it's", 2, 90_000), large);
+        assert!(large.iter().filter(|text| !first.contains(*text)).count() == 2, "{large:?}");
+    }
+}

@@ -42,11 +42,11 @@ fn t6_a_slice_is_a_turn() {
     for (pace, runs, slices) in [
         (Pace::new(), 1, 1),
         (Pace::new().slice_rows(4), 1, 3),
-        // 4 and 1, and the rest in a run of its own right after.
-        (Pace::new().slice_rows(4).rows_per_wake(5), 2, 4),
+        // 4 and 2, and the rest in a run of its own right after.
+        (Pace::new().slice_rows(4).rows_per_wake(6), 2, 4),
         // Of 1,005 bytes each.
         (Pace::new().slice_bytes(3_015), 1, 4),
-        (Pace::new().slice_bytes(1), 1, 10),
+        (Pace::new().slice_bytes(1), 1, 11),
     ] {
         let kit = Setup { pace, ..Setup::new() }.start();
         kit.run(async {

@@ -245,3 +245,15 @@ fn f9_a_schema_change_that_is_rolled_back_in_a_row_callback_ends_the_reading_wit
     f.database.commit().unwrap();
     assert_eq!(scalar(&f.reopened(), "SELECT count(*) FROM t", &[]), int(4));
 }
+
+#[test]
+fn a_range_is_compiled_once_however_often_its_ends_are_bound() {
+    const SQL: &str = "SELECT a FROM t WHERE a > ? AND a <= ? ORDER BY a LIMIT ?";
+    let f = Fixture::prepared("CREATE TABLE t (a INTEGER PRIMARY KEY); INSERT INTO t VALUES (1), (2), (3)");
+    for n in 0..3 {
+        assert_eq!(f.database.exec(SQL, &[int(n), int(n + 1), int(9)]).unwrap().len(), 1);
+    }
+    let statement = f.database.opened().unwrap().prepare_cached(SQL).unwrap();
+    assert_eq!(statement.get_status(rusqlite::StatementStatus::Run), 3, "it is the one that was cached");
+    assert_eq!(statement.get_status(rusqlite::StatementStatus::RePrepare), 0);
+}

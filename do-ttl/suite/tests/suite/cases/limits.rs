@@ -348,7 +348,7 @@ async fn clear_costs<D: Driver>(lab: &Lab<D>) -> Outcome {
     lab.tell("a", fill).await?;
     let wanted = [
         ("count without limits", limits("count"), [640, 0, 0]),
-        ("clear without limits", limits("clear"), [1_920, 640, 0]),
+        ("clear without limits", limits("clear"), [1_930, 640, 0]),
     ];
     priced(lab, &wanted).await
 }
