@@ -8,7 +8,7 @@ use crate::{
     sweeper::Inner,
 };
 use do_core::{Error, ErrorKind, Failure, ObjectState, Timestamp, deadline::Run, schedule::guarded};
-use std::{collections::VecDeque, rc::Rc, time::Duration};
+use std::{cell::Cell, collections::VecDeque, future::poll_fn, pin::pin, rc::Rc, time::Duration};
 
 /// After this the rest is left to a run of its own: the platform cuts one off after
 /// [`ALARM_RUN`](do_core::limits::ALARM_RUN).
@@ -26,9 +26,10 @@ impl<S: ObjectState> Sweeper<S> {
     /// called by any event.
     ///
     /// # Errors
-    /// Those of the storage and of the alarm, and [`ErrorKind::Invalid`] when something expired in a store that is to
-    /// [notify](crate::Settings::notify): it stays until [`on_alarm_with`](Self::on_alarm_with) is called. The `alarm()` is
-    /// to fail with them: then it comes again.
+    /// Those of the storage and of the alarm, and [`ErrorKind::Invalid`] when something expired or was evicted in a store
+    /// that is to [notify](crate::Settings::notify): it stays until [`on_alarm_with`](Self::on_alarm_with) is called. The
+    /// `alarm()` is to fail with them: then it comes again. Also [`ErrorKind::Invalid`] within a handler of
+    /// [`on_alarm_with`](Self::on_alarm_with), where it would wait for itself.
     ///
     /// # Cancellation
     /// What is deleted is deleted; the alarm is mended.
@@ -50,7 +51,7 @@ impl<S: ObjectState> Sweeper<S> {
     /// The handler may await and use the stores; not this method, which would wait for itself.
     ///
     /// # Errors
-    /// Those of the storage and of the alarm, never of the handler.
+    /// Those of the storage and of the alarm, never of the handler. [`ErrorKind::Invalid`] within a handler.
     ///
     /// # Cancellation
     /// As [`on_alarm`](Self::on_alarm); what is being told is told again.
@@ -91,6 +92,12 @@ impl<S: ObjectState> Inner<S> {
         handler: &mut impl AsyncFnMut(Expired) -> Result<(), Failure>,
         is_told: bool,
     ) -> Result<(), Error> {
+        if self.telling.get() {
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                "a sweep within a handler of its own waits for itself",
+            ));
+        }
         let _turn = self.runs.turn().await;
         let run = Run::begin(self);
         let now = self.state.now();
@@ -130,8 +137,13 @@ impl<S: ObjectState> Inner<S> {
     fn overdue(&self, now: Timestamp, is_told: bool) -> Result<(VecDeque<Work>, Option<String>), Error> {
         let (mut work, mut before, mut untold) = (VecDeque::new(), VecDeque::new(), None);
         let rows = self.pace.slice_rows;
-        if is_told && self.rows.soonest_notice()?.is_some_and(|due| due <= now) {
-            work.push_back(Work { of: Of::Notices, rows });
+        // Asked for whenever the alarm is set for it: one that nobody is told of would bring it again at once, for ever.
+        if (is_told || self.tells.get()) && self.rows.soonest_notice()?.is_some_and(|due| due <= now) {
+            if is_told {
+                work.push_back(Work { of: Of::Notices, rows });
+            } else {
+                untold = self.rows.first_notice(now)?.map(|notice| notice.store);
+            }
         }
         let mut at = String::new();
         let last = self.last.borrow().clone();
@@ -251,6 +263,16 @@ impl<S: ObjectState> Inner<S> {
         Ok(Slice { rows, next: self.pace.slice_rows, more: true })
     }
 
+    /// The handler, known for one whenever it is polled.
+    async fn marked<T>(&self, handler: impl Future<Output = T>) -> T {
+        let mut handler = pin!(handler);
+        poll_fn(|cx| {
+            let _telling = Telling::new(&self.telling);
+            handler.as_mut().poll(cx)
+        })
+        .await
+    }
+
     /// Tells of one, and forgets it or puts it off. Wherever it is by then: it can have been overwritten meanwhile.
     async fn tell(
         self: &Rc<Self>,
@@ -261,7 +283,7 @@ impl<S: ObjectState> Inner<S> {
             (expired.store.clone(), expired.key.clone(), expired.version, expired.attempt);
         let row = RowId { store: &store, key: &key, version };
         let over = self.state.sleep(HANDLER_LIMIT);
-        let told = guarded(async { handler(expired).await }, HANDLER_LIMIT, over).await;
+        let told = guarded(self.marked(async { handler(expired).await }), HANDLER_LIMIT, over).await;
         let now = self.state.now();
         self.rows.together(|| {
             if told.is_err() {
@@ -280,6 +302,22 @@ impl<S: ObjectState> Inner<S> {
                 }
             }
         })
+    }
+}
+
+/// While it lives, the cell is set. A handler that panics clears it too.
+struct Telling<'a>(&'a Cell<bool>);
+
+impl<'a> Telling<'a> {
+    fn new(cell: &'a Cell<bool>) -> Self {
+        cell.set(true);
+        Self(cell)
+    }
+}
+
+impl Drop for Telling<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
     }
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct Inner<S: ObjectState> {
     /// The newest version that was given.
     newest: Cell<u64>,
     pub(crate) runs: OneByOne,
+    /// A handler of a run is being polled.
+    pub(crate) telling: Cell<bool>,
     /// The store that the last run ended with: the next one begins behind it.
     pub(crate) last: RefCell<String>,
     /// There is, or was, somebody to tell of what expires.
@@ -72,6 +74,7 @@ impl<S: ObjectState> Sweeper<S> {
             stores: RefCell::default(),
             newest: Cell::default(),
             runs: OneByOne::default(),
+            telling: Cell::default(),
             last: RefCell::default(),
             tells: Cell::default(),
         });
@@ -87,7 +90,8 @@ impl<S: ObjectState> Sweeper<S> {
     /// other settings.
     pub fn store(&self, name: &str, settings: Settings) -> Result<TtlStore<S>, Error> {
         if !(1..=NAME_BYTES).contains(&name.len()) {
-            let message = format!("{name:?} cannot be the name of a store: it has 1 to {NAME_BYTES} bytes");
+            let start: String = name.chars().take(NAME_BYTES).collect();
+            let message = format!("{start:?} cannot be the name of a store: it has 1 to {NAME_BYTES} bytes");
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         let mut stores = self.0.stores.borrow_mut();

@@ -33,23 +33,36 @@ pub(super) fn write<'a>(
 pub(super) fn read<T: DeserializeOwned>(mut body: Bytes) -> Result<(T, Values), Error> {
     let end = body.iter().position(|byte| *byte == b'\n').unwrap_or(body.len());
     let head = body.split_to(end);
-    let head = serde_json::from_slice(&head)
-        .map_err(|error| Error::new(ErrorKind::Invalid, format!("the first line of the body: {error}")))?;
+    let head =
+        serde_json::from_slice(&head).map_err(|error| no_json("the first line of the body", &error))?;
     Ok((head, Values(body.slice(usize::from(!body.is_empty())..))))
 }
 
-/// A list of a request, of which at most [`MANY_KEYS`] are kept: a body of commas must not become millions of texts.
+/// That something is not the JSON that it is to be. Without all of what it is, which may be as large as the body.
+pub(super) fn no_json(what: &str, error: &serde_json::Error) -> Error {
+    const MOST: usize = 200;
+    let (why, line, column) = (error.to_string(), error.line(), error.column());
+    let message = if why.len() <= MOST {
+        format!("{what}: {why}")
+    } else {
+        let start: String = why.chars().take(MOST).collect();
+        format!("{what}: {start}.. at line {line} column {column}")
+    };
+    Error::new(ErrorKind::Invalid, message)
+}
+
+/// A list, of which no more is kept than may be: so that one that is refused takes no memory.
 #[derive(Debug)]
-pub(super) struct Few<T> {
+pub(super) struct AtMost<T> {
     items: Vec<T>,
-    /// With those that were not kept.
+    /// How many there are.
     count: usize,
 }
 
-impl<T> Few<T> {
+impl<T> AtMost<T> {
     /// # Errors
-    /// [`ErrorKind::Limit`] when there were more.
-    pub(super) fn all(self) -> Result<Vec<T>, Error> {
+    /// [`ErrorKind::Limit`] for more than [`MANY_KEYS`].
+    pub(super) fn items(self) -> Result<Vec<T>, Error> {
         if self.count > MANY_KEYS {
             let message = format!("there are {} keys, the limit is {MANY_KEYS}", self.count);
             return Err(Error::new(ErrorKind::Limit, message));
@@ -58,34 +71,34 @@ impl<T> Few<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Few<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(FewVisitor(PhantomData))
-    }
-}
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for AtMost<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Items<T>(PhantomData<T>);
 
-struct FewVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Items<T> {
+            type Value = AtMost<T>;
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for FewVisitor<T> {
-    type Value = Few<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an array")
+            }
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Few<T>, A::Error> {
-        let mut items = Vec::new();
-        while items.len() < MANY_KEYS {
-            match list.next_element()? {
-                Some(item) => items.push(item),
-                None => return Ok(Few { count: items.len(), items }),
+            fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Self::Value, A::Error> {
+                let mut items = Vec::new();
+                while items.len() < MANY_KEYS {
+                    let Some(item) = from.next_element()? else {
+                        return Ok(AtMost { count: items.len(), items });
+                    };
+                    items.push(item);
+                }
+                let mut count = items.len();
+                while from.next_element::<IgnoredAny>()?.is_some() {
+                    count += 1;
+                }
+                Ok(AtMost { items, count })
             }
         }
-        let mut count = items.len();
-        while list.next_element::<IgnoredAny>()?.is_some() {
-            count += 1;
-        }
-        Ok(Few { items, count })
+
+        from.deserialize_seq(Items(PhantomData))
     }
 }
 
@@ -138,12 +151,12 @@ mod tests {
     #[test]
     fn of_a_list_that_is_too_long_so_many_are_kept_and_all_are_counted() {
         let list = |n: usize| format!("[{}]", vec!["\"\""; n].join(","));
-        let read = |text: &str| serde_json::from_str::<Few<String>>(text);
-        assert_eq!(read("[]").unwrap().all().unwrap().len(), 0);
-        assert_eq!(read(&list(MANY_KEYS)).unwrap().all().unwrap().len(), MANY_KEYS);
+        let read = |text: &str| serde_json::from_str::<AtMost<String>>(text);
+        assert_eq!(read("[]").unwrap().items().unwrap().len(), 0);
+        assert_eq!(read(&list(MANY_KEYS)).unwrap().items().unwrap().len(), MANY_KEYS);
         let few = read(&list(100_000)).unwrap();
         assert_eq!((few.items.len(), few.count), (MANY_KEYS, 100_000));
-        let error = few.all().unwrap_err();
+        let error = few.items().unwrap_err();
         assert_eq!(error.to_string(), "there are 100000 keys, the limit is 1000");
         for wrong in ["{}", "[1]", "[\"a\"", "[\"a\",]", "null"] {
             assert!(read(wrong).is_err(), "{wrong}");

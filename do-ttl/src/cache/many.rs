@@ -2,7 +2,7 @@
 
 use super::{
     CacheSettings, TtlCache, address,
-    frames::{self, Few, MANY_BYTES},
+    frames::{self, AtMost, MANY_BYTES},
     ttl_text,
     wire::{self, Refused},
 };
@@ -98,8 +98,8 @@ impl<S: ObjectState, C: CacheSettings> TtlCache<S, C> {
     }
 
     pub(super) fn put_many(&self, body: Bytes) -> Result<Response, Refused> {
-        let (given, mut values): (Few<Given>, _) = frames::read(body)?;
-        let given = given.all()?;
+        let (given, mut values): (AtMost<Given>, _) = frames::read(body)?;
+        let given = given.items()?;
         let mut items = Vec::with_capacity(given.len());
         for Given { key, bytes, ttl } in given {
             let ttl = ttl.as_deref().map_or_else(|| Ok(C::ttl()), ttl_text::read)?;
@@ -165,10 +165,9 @@ impl<S: ObjectState, C: CacheSettings> TtlCache<S, C> {
 }
 
 fn keys(body: &[u8]) -> Result<Vec<String>, Refused> {
-    let keys: Few<String> = serde_json::from_slice(body).map_err(|error| {
-        Error::new(ErrorKind::Invalid, format!("the body is not a JSON array of keys: {error}"))
-    })?;
-    Ok(keys.all()?)
+    let keys: AtMost<String> = serde_json::from_slice(body)
+        .map_err(|error| frames::no_json("the body is not a JSON array of keys", &error))?;
+    Ok(keys.items()?)
 }
 
 fn wrong(name: &str, what: &str) -> Error {

@@ -46,6 +46,9 @@ pub(super) struct Call {
     again: bool,
     /// Whether it changes what is there, as seen by those who repeat it.
     changes: bool,
+    is_conditional: bool,
+    /// What says that it was done. Another success is that of another kind of object.
+    done: StatusCode,
 }
 
 impl<St: Stub> TtlCacheStub<St> {
@@ -141,7 +144,7 @@ impl<St: Stub> TtlCacheStub<St> {
         ttl: impl Into<Ttl>,
     ) -> Result<PutIfAbsent, Error> {
         let call = Call::put(key, value.into(), &ttl.into())?.with(header::IF_NONE_MATCH, "*")?;
-        let reply = self.call(Call { again: false, ..call }).await?;
+        let reply = self.call(Call { again: false, is_conditional: true, ..call }).await?;
         if reply.status != StatusCode::PRECONDITION_FAILED {
             return Ok(PutIfAbsent::Done(reply.put()?));
         }
@@ -163,7 +166,7 @@ impl<St: Stub> TtlCacheStub<St> {
     ) -> Result<Swap, Error> {
         let mut call = Call::put(key, value.into(), &ttl.into())?;
         call.headers.push((header::IF_MATCH, condition::tag(version)));
-        let reply = self.call(Call { again: false, ..call }).await?;
+        let reply = self.call(Call { again: false, is_conditional: true, ..call }).await?;
         if reply.status == StatusCode::PRECONDITION_FAILED {
             return reply.entry().map(Swap::Differs);
         }
@@ -185,8 +188,10 @@ impl<St: Stub> TtlCacheStub<St> {
         let (parts, body) = response.into_parts();
         let body = body.bytes(ANSWER_BYTES).await?;
         let is_answer = match parts.status {
+            StatusCode::NOT_FOUND if call.method == Method::PUT => false,
             StatusCode::NOT_FOUND => wire::is_absent(&parts.headers),
-            status => status.is_success() || status == StatusCode::PRECONDITION_FAILED,
+            StatusCode::PRECONDITION_FAILED => call.is_conditional,
+            status => status == call.done,
         };
         if is_answer {
             return Ok(Reply { status: parts.status, headers: parts.headers, body });
@@ -199,12 +204,15 @@ impl Call {
     pub(super) fn new(method: Method, path: &str) -> Result<Self, Error> {
         let uri = Uri::builder().scheme("http").authority("object").path_and_query(path).build();
         let uri = uri.map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
-        let changes = !method.is_safe();
-        Ok(Self { method, uri, headers: Vec::new(), body: Bytes::new(), again: true, changes })
+        let (changes, headers, body) = (!method.is_safe(), Vec::new(), Bytes::new());
+        let (again, is_conditional, done) = (true, false, StatusCode::OK);
+        Ok(Self { method, uri, headers, body, again, changes, is_conditional, done })
     }
 
     fn entry(method: Method, key: &str) -> Result<Self, Error> {
-        Self::new(method, &address::with("/entry", "key", key))
+        let gives = matches!(method, Method::GET | Method::HEAD);
+        let done = if gives { StatusCode::OK } else { StatusCode::NO_CONTENT };
+        Ok(Self { done, ..Self::new(method, &address::with("/entry", "key", key))? })
     }
 
     fn put(key: &str, value: Bytes, ttl: &Ttl) -> Result<Self, Error> {
@@ -241,6 +249,9 @@ impl Reply {
     /// The entry that it speaks of.
     fn entry(self) -> Result<Option<Entry>, Error> {
         let described = wire::described(&self.headers)?;
+        if described.is_none() && self.status == StatusCode::OK {
+            return Err(Error::new(ErrorKind::Application, "the object does not say which version it gives"));
+        }
         Ok(described.map(|(version, expires)| Entry { value: self.body, expires, version }))
     }
 

@@ -50,6 +50,7 @@ impl<St: Stub> TtlCacheStub<St> {
             for known in got {
                 entries.push(known.map(|known| known.entry(&mut values)).transpose()?);
             }
+            values.finish().map_err(of_answer)?;
         }
         Ok(entries)
     }
@@ -70,10 +71,13 @@ impl<St: Stub> TtlCacheStub<St> {
             given.push(Given { key: key.as_ref().to_owned(), bytes: value.len() as u64, ttl });
             values.push(value);
         }
-        let body = frames::write(&given, &values)?;
+        let (body, count) = (frames::write(&given, &values)?, given.len());
         drop((given, values));
         let call = Call::new(Method::POST, "/put_many")?.carrying(body);
         let Done { entries } = json(&self.call(call).await?.body)?;
+        if entries.len() != count {
+            return Err(unreadable("gave another number of entries"));
+        }
         let put = |known: Option<Known>| {
             known.map_or(Put::Removed, |known| Put::Stored { version: known.version, expires: known.expires })
         };
@@ -99,7 +103,9 @@ impl<St: Stub> TtlCacheStub<St> {
     pub async fn list(&self, keys: Keys<'_>) -> Result<Page, Error> {
         let path = format!("{}&values=1", listing(&keys));
         let (listed, mut values): (Listed, _) = framed(self.read(&path).await?)?;
-        listed.page(|known| known.entry(&mut values))
+        let page = listed.page(|known| known.entry(&mut values))?;
+        values.finish().map_err(of_answer)?;
+        Ok(page)
     }
 
     /// [`list`](Self::list) without the values.

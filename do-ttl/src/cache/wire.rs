@@ -130,7 +130,12 @@ pub(super) fn is_absent(headers: &HeaderMap) -> bool {
 
 /// The time to live that a request says.
 pub(super) fn ttl(headers: &HeaderMap) -> Result<Option<Ttl>, Error> {
-    let Some(value) = headers.get(TTL) else { return Ok(None) };
+    let mut values = headers.get_all(TTL).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        // Hosts that join the lines of a header would refuse it too.
+        return Err(Error::new(ErrorKind::Invalid, "there is more than one `ttl`"));
+    }
     let text = value.to_str().map_err(|_| Error::new(ErrorKind::Invalid, "`ttl` is not ASCII"))?;
     ttl_text::read(text).map(Some)
 }

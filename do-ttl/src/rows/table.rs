@@ -1,5 +1,5 @@
 use super::row::{Found, NewRow, Overdue, Whole, found, number, value};
-use crate::ttl::Expiry;
+use crate::{store::KEY_BYTES, ttl::Expiry};
 use do_core::{Error, Failure, Params, SqlStorage, Timestamp, Value, tables};
 use std::cell::Cell;
 
@@ -34,6 +34,11 @@ macro_rules! upsert {
              idle = excluded.idle, until = excluded.until, big = excluded.big, value = excluded.value"
         )
     };
+}
+
+/// No entry has a longer key, and the database refuses to look for one that is longer than its values may be.
+fn may_be(key: &str) -> bool {
+    key.len() <= KEY_BYTES
 }
 
 /// The table and what it cost.
@@ -127,12 +132,18 @@ impl<Q: SqlStorage> Rows<Q> {
 
     /// A row, expired or not. 1 read, or 0.
     pub(crate) fn find(&self, store: &str, key: &str) -> Result<Option<Found>, Error> {
+        if !may_be(key) {
+            return Ok(None);
+        }
         const SQL: &str = concat!("SELECT ", found!(), " FROM _ttl WHERE store = ? AND key = ?");
         self.query(SQL, (store, key))?.first().map(|row| Found::read(&row)).transpose()
     }
 
     /// A row that is not expired. 1 read, or 0.
     pub(crate) fn live(&self, store: &str, key: &str, now: Timestamp) -> Result<Option<Whole>, Error> {
+        if !may_be(key) {
+            return Ok(None);
+        }
         const SQL: &str = concat!(
             "SELECT ",
             found!(),
@@ -179,6 +190,9 @@ impl<Q: SqlStorage> Rows<Q> {
         now: Timestamp,
         expiry: &Expiry,
     ) -> Result<bool, Error> {
+        if !may_be(key) {
+            return Ok(false);
+        }
         const SQL: &str = "UPDATE _ttl SET expires = ?, idle = ?, until = ? \
              WHERE store = ? AND key = ? AND (expires IS NULL OR expires > ?)";
         self.changes(SQL, (expiry.expires, expiry.idle, expiry.until, store, key, now))
@@ -191,6 +205,9 @@ impl<Q: SqlStorage> Rows<Q> {
 
     /// Deletes a row that is not expired; whether there was one. 1 read, 1 written.
     pub(crate) fn delete_live(&self, store: &str, key: &str, now: Timestamp) -> Result<bool, Error> {
+        if !may_be(key) {
+            return Ok(false);
+        }
         const SQL: &str = "DELETE FROM _ttl WHERE store = ? AND key = ? AND (expires IS NULL OR expires > ?)";
         self.changes(SQL, (store, key, now))
     }
