@@ -88,6 +88,10 @@ pub(crate) enum SocketEvent {
 /// Turns of one [`Engine::poll`]: each may take as long as a commit, and the network waits meanwhile.
 const TURNS: usize = 256;
 
+/// Time after which it begins no further round, however few turns that were: long work in many turns, which sleeps for no
+/// time between them, would keep out what comes from outside for as long as [`TURNS`] of them take.
+const SPAN: Duration = Duration::from_millis(1);
+
 /// See the [module](self).
 pub(crate) struct Engine {
     pub(super) shared: Rc<Shared>,
@@ -237,8 +241,13 @@ impl Engine {
     /// [`poll`](Self::poll) with another bound. With one turn, true means that there was one to do.
     pub(crate) fn poll_turns(&mut self, most: usize) -> bool {
         self.budget = most;
+        let mut began = None;
         loop {
             let mut busy = self.tick();
+            let now = self.shared.elapsed.get();
+            if now.saturating_sub(*began.get_or_insert(now)) >= SPAN {
+                return true;
+            }
             let directed = self.shared.is_directed();
             if self.woken.is_empty() || directed {
                 self.shared.ready.take(&mut self.woken_next);
