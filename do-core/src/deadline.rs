@@ -126,7 +126,7 @@ impl<S: ObjectState> Deadline<S> {
 }
 
 /// The first event that is not the alarm's: mends what an earlier instance could not, or what the constructor put.
-pub fn wake<D: Due>(due: Rc<D>) {
+pub fn wake<D: Due>(due: &Rc<D>) {
     let deadline = due.deadline();
     deadline.is_awake();
     if deadline.running.get() {
@@ -137,9 +137,9 @@ pub fn wake<D: Due>(due: Rc<D>) {
         Ok(Some(soonest)) => {
             // Until it is compared: rows and alarm were one commit.
             deadline.known.set(Known::By(deadline.time(soonest)));
-            compare_later(&due);
+            compare_later(due);
         }
-        Err(error) => failed(&due, &error),
+        Err(error) => failed(due, &error),
     }
 }
 

@@ -36,7 +36,7 @@ impl<S: ObjectState> TtlStore<S> {
                 }
                 puts.push(put);
             }
-            self.sweeper.0.arm(soonest)?;
+            self.sweeper.0.arm(soonest);
             Ok(puts)
         };
         self.sweeper.0.rows.together(put_all).inspect_err(|_| self.shared.counters.set(counters))

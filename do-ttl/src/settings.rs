@@ -24,10 +24,14 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum OnFull {
-    /// Those that expire soonest make room for it. What never expires stays.
+    /// Those that expire soonest make room for it, at most [`EVICTED_PER_PUT`](crate::EVICTED_PER_PUT) for each put. One that
+    /// needs more is refused with [`ErrorKind::Transient`](do_core::ErrorKind::Transient), and what went for it stays away:
+    /// the same put comes to its end when it is tried again, but not in a transaction that the error rolls back. What never
+    /// expires stays; a store that is full of it refuses.
     #[default]
     Evict,
-    /// It is refused.
+    /// It is refused with [`ErrorKind::Limit`](do_core::ErrorKind::Limit), unless what is expired and not swept yet makes
+    /// room, as above.
     Refuse,
 }
 
@@ -38,6 +42,11 @@ impl Settings {
     }
 
     /// Most entries, those included that are expired and not swept yet. Never more, not even for a moment.
+    ///
+    /// The count is a row of its own, written with each entry: a put costs 2 rows more read and 1 more written, and one that
+    /// changes no size 1 more read. A limit that comes with new code counts what is there with the first put that needs room,
+    /// each row once. One that is lower than what is there is reached by the puts that follow, each of which makes more room
+    /// than it takes; none is refused for that.
     pub fn max_entries(self, entries: u64) -> Self {
         Self { max_entries: Some(entries), ..self }
     }

@@ -1,3 +1,4 @@
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// What a store did since the instance began, and what it has.
@@ -26,7 +27,7 @@ pub struct Stats {
 }
 
 /// What a store did since the instance began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Counters {
     /// Uses that found the key.
@@ -44,7 +45,7 @@ pub struct Counters {
 }
 
 /// What a store has, expired entries included that are not swept yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Usage {
     /// Entries.

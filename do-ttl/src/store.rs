@@ -64,7 +64,9 @@ impl<S: ObjectState> TtlStore<S> {
     /// 0 rows read and 2 written on Workers, 1 for what never expires.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] for a key or a value that is too large; as [`SqlStorage::exec`](do_core::SqlStorage::exec). Nothing has changed then.
+    /// [`ErrorKind::Limit`] for a key or a value that is too large, and in a store that is full
+    /// ([`OnFull`](crate::OnFull)); as [`SqlStorage::exec`](do_core::SqlStorage::exec). Nothing has changed then.
+    /// [`ErrorKind::Transient`] when others made room, but not enough: try again.
     pub fn put(&self, key: &str, value: impl Into<Bytes>, ttl: impl Into<Ttl>) -> Result<Put, Error> {
         let value = checked(key, value.into())?;
         self.set(key, value, ttl.into())

@@ -112,7 +112,7 @@ impl<S: ObjectState> Inner<S> {
             if slice.more {
                 work.push_back(Work { rows: slice.next, ..next });
             }
-            if left == 0 || now.until(self.state.now()) >= LONGEST {
+            if left == 0 || self.is_long(now) {
                 break;
             }
             if !work.is_empty() {
@@ -151,6 +151,11 @@ impl<S: ObjectState> Inner<S> {
         Ok((work, untold))
     }
 
+    /// Whether a run that began then has to leave the rest to another one.
+    fn is_long(&self, began: Timestamp) -> bool {
+        began.until(self.state.now()) >= LONGEST
+    }
+
     /// Whether a store notifies; nothing when it is not open.
     fn notifies(&self, store: &str) -> Option<bool> {
         self.stores.borrow().get(store).map(|shared| shared.settings.notify)
@@ -169,13 +174,13 @@ impl<S: ObjectState> Inner<S> {
             bytes <= self.pace.slice_bytes
         });
         let count = fit.count().max(1).min(due.len());
-        let Some((last, of)) = due.get(..count).and_then(|due| due.split_last()) else {
+        let Some(fit) = due.get(..count).filter(|fit| !fit.is_empty()) else {
             return Ok(Slice { rows: 0, next: 1, more: false });
         };
-        let bytes = of.iter().map(|row| row.bytes).sum::<u64>() + last.bytes;
+        let bytes = fit.iter().map(|row| row.bytes).sum();
         self.rows.together(|| {
             self.discharge(store, count as u64, bytes)?;
-            self.rows.delete_through(store, last)
+            self.rows.delete_each(store, fit)
         })?;
         let rows = u32::try_from(count).unwrap_or(u32::MAX);
         // Of large values not many more are looked at than are deleted.
@@ -200,7 +205,7 @@ impl<S: ObjectState> Inner<S> {
         handler: &mut impl AsyncFnMut(Expired) -> Result<(), Failure>,
     ) -> Result<Slice, Error> {
         let mut rows = 0;
-        while rows < most {
+        while rows < most && !self.is_long(now) {
             let Some((key, row)) = self.rows.first_expired(store, now)? else {
                 return Ok(Slice { rows, next: 1, more: false });
             };
@@ -227,7 +232,7 @@ impl<S: ObjectState> Inner<S> {
         handler: &mut impl AsyncFnMut(Expired) -> Result<(), Failure>,
     ) -> Result<Slice, Error> {
         let mut rows = 0;
-        while rows < most {
+        while rows < most && !self.is_long(now) {
             let Some(notice) = self.rows.first_notice(now)? else {
                 return Ok(Slice { rows, next: 1, more: false });
             };

@@ -76,7 +76,7 @@ impl<S: ObjectState> Sweeper<S> {
             tells: Cell::default(),
         });
         let woken = Rc::clone(&inner);
-        state.at_first_event(move || deadline::wake(woken));
+        state.at_first_event(move || deadline::wake(&woken));
         Self(inner)
     }
 
@@ -132,14 +132,13 @@ impl<S: ObjectState> Inner<S> {
     }
 
     /// Something is there that expires then.
-    pub(crate) fn arm(self: &Rc<Self>, expires: Option<Timestamp>) -> Result<(), Error> {
+    pub(crate) fn arm(self: &Rc<Self>, expires: Option<Timestamp>) {
         if self.rows.take_gone() {
             self.deadline.forget();
         }
         if let Some(expires) = expires {
             deadline::arm_by(self, expires + self.pace.slack);
         }
-        Ok(())
     }
 }
 

@@ -14,7 +14,7 @@ impl<S: ObjectState> TtlStore<S> {
     pub(crate) fn set(&self, key: &str, value: Bytes, ttl: Ttl) -> Result<Put, Error> {
         let put = self.set_row(key, value, ttl)?;
         if let Put::Stored { expires, .. } = put {
-            self.sweeper.0.arm(expires)?;
+            self.sweeper.0.arm(expires);
         }
         Ok(put)
     }
@@ -86,7 +86,7 @@ impl<S: ObjectState> TtlStore<S> {
     pub(crate) fn retime(&self, key: &str, expiry: &Expiry) -> Result<bool, Error> {
         let is_there = self.sweeper.0.rows.touch(self.name(), key, self.now(), expiry)?;
         if is_there {
-            self.sweeper.0.arm(expiry.expires)?;
+            self.sweeper.0.arm(expiry.expires);
         }
         Ok(is_there)
     }

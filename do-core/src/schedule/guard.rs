@@ -11,6 +11,9 @@ use std::{
 /// For patterns: runs a job so that a panic, where panics unwind, and a run without an end are failures of it alone.
 ///
 /// `over` is a sleep of `limit`.
+///
+/// # Errors
+/// The job's, and for one that panicked or took too long.
 pub async fn guarded(
     job: impl Future<Output = Result<(), Failure>>,
     limit: Duration,

@@ -6,6 +6,7 @@ use super::{
     connect::connect,
     error::{host_error, sql_error},
     limits::PAGE_BYTES,
+    reading::Reading,
     space::Space,
 };
 use crate::{Error, ErrorKind, Row, Rows, Timestamp, Value, engine::Storage};
@@ -42,6 +43,7 @@ pub(crate) struct Database {
     /// wrote is gone, so that nothing may be committed until it is rolled back for the object as well.
     lost: RefCell<Option<Error>>,
     space: Space,
+    reading: Reading,
 }
 
 impl Database {
@@ -64,6 +66,7 @@ impl Database {
             iterating: Cell::new(0),
             lost: RefCell::new(None),
             space: Space::default(),
+            reading: Reading::default(),
         })
     }
 
@@ -91,6 +94,20 @@ impl Database {
 
     pub(super) fn space(&self) -> &Space {
         &self.space
+    }
+
+    pub(super) fn reading(&self) -> &Reading {
+        &self.reading
+    }
+
+    /// Whether the implicit transaction is open.
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun.get()
+    }
+
+    /// The connection, if it is open.
+    pub(super) fn opened(&self) -> Option<&Connection> {
+        self.conn.get()
     }
 
     /// The connection, opened if it was not.
@@ -135,7 +152,10 @@ impl Database {
     /// Begins the implicit transaction if it is not open.
     pub(super) fn begin_write(&self, conn: &Connection) -> Result<(), Error> {
         if !self.begun.get() {
-            self.control(conn, "BEGIN")?;
+            // What was open for reading goes on as this one.
+            if !self.reading.take() || conn.is_autocommit() {
+                self.control(conn, "BEGIN")?;
+            }
             self.begun.set(true);
         }
         Ok(())
@@ -186,8 +206,16 @@ impl Database {
         Ok(())
     }
 
+    pub(super) fn rollback_now(&self, conn: &Connection) {
+        if let Err(error) = self.control(conn, "ROLLBACK") {
+            // Nothing was committed, and nothing will be: the next `BEGIN` fails too, and with it the object.
+            tracing::error!(path = %self.path.display(), %error, "cannot roll back");
+        }
+    }
+
     /// Forgets the transaction, which SQLite has ended.
     fn ended(&self) -> Option<Error> {
+        self.reading.take();
         self.begun.set(false);
         self.depth.set(0);
         self.lost.take()
@@ -250,6 +278,7 @@ impl Storage for Database {
 
     fn commit(&self) -> Result<(), Error> {
         let Some(conn) = self.conn.get().filter(|_| self.begun.get()) else {
+            self.end_read();
             return Ok(());
         };
         if self.lost.borrow().is_none() {
@@ -269,11 +298,8 @@ impl Storage for Database {
     }
 
     fn rollback(&self) {
-        if let Some(conn) = self.conn.get().filter(|conn| !conn.is_autocommit())
-            && let Err(error) = self.control(conn, "ROLLBACK")
-        {
-            // Nothing was committed, and nothing will be: the next `BEGIN` fails too, and with it the object.
-            tracing::error!(path = %self.path.display(), %error, "cannot roll back");
+        if let Some(conn) = self.conn.get().filter(|conn| !conn.is_autocommit()) {
+            self.rollback_now(conn);
         }
         self.ended();
     }

@@ -75,7 +75,7 @@ impl Database {
     }
 
     fn run_leading(&self, conn: &Connection, piece: &Piece<'_>) -> Result<(), Error> {
-        let (mut statement, notes) = self.prepare(piece, || conn.prepare(piece.sql))?;
+        let (mut statement, notes) = self.prepare(conn, piece, || conn.prepare(piece.sql))?;
         if statement.parameter_count() != 0 {
             return Err(Error::new(ErrorKind::Invalid, PARAMETERS_BEFORE_LAST));
         }
@@ -90,11 +90,11 @@ impl Database {
         sink: Sink<'_, '_>,
     ) -> Result<Vec<String>, Error> {
         if piece.sql.len() > CACHED_TEXT_BYTES {
-            let (mut statement, notes) = self.prepare(piece, || conn.prepare(piece.sql))?;
+            let (mut statement, notes) = self.prepare(conn, piece, || conn.prepare(piece.sql))?;
             bind(&mut statement, params)?;
             return self.run_prepared(conn, &mut statement, notes, sink);
         }
-        let (mut statement, notes) = self.prepare(piece, || conn.prepare_cached(piece.sql))?;
+        let (mut statement, notes) = self.prepare(conn, piece, || conn.prepare_cached(piece.sql))?;
         bind(&mut statement, params)?;
         let result = self.run_prepared(conn, &mut statement, notes, sink);
         if notes != Notes::default() {
@@ -106,9 +106,11 @@ impl Database {
     /// Prepares with the object's rights; also tells what the authorizer noted.
     fn prepare<T>(
         &self,
+        conn: &Connection,
         piece: &Piece<'_>,
         prepare: impl FnOnce() -> rusqlite::Result<T>,
     ) -> Result<(T, Notes), Error> {
+        self.before_statement(conn, piece.sql)?;
         self.gate().clear();
         let statement = prepare().map_err(|error| {
             if self.gate().transaction() {

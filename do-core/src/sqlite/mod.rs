@@ -13,6 +13,7 @@ mod exec;
 mod index;
 mod limits;
 mod math;
+mod reading;
 mod space;
 #[cfg(test)]
 mod tests;

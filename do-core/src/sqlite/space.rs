@@ -122,8 +122,11 @@ pub(super) fn with_map(conn: &Connection, pages: u64) -> rusqlite::Result<u64> {
 fn give_back(conn: &Connection) -> rusqlite::Result<bool> {
     let transaction = conn.unchecked_transaction()?; // none is open: the object is between two turns
     let step = (STEP_LOOKS / Pages::of(conn)?.free.max(1)).clamp(1, STEP_MAX);
-    // A row for each page: the statement is over when all were fetched.
-    conn.execute_batch(&format!("PRAGMA incremental_vacuum({step})"))?;
+    // A row for each page: it is done when the row is fetched.
+    let mut pages = conn.prepare(&format!("PRAGMA incremental_vacuum({step})"))?;
+    let mut moved = pages.raw_query();
+    while moved.next()?.is_some() {}
+    drop(moved);
     let more = Pages::of(conn)?.are_excessive(true);
     transaction.commit()?;
     if !more {

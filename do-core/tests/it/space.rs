@@ -30,8 +30,8 @@ async fn b2_a_file_shrinks_step_by_step_and_its_object_leaves_as_any_other() {
     rig.pass_in_steps(500, 10).await;
     let bytes = file_bytes(&folder);
     assert!(bytes < 2_000_000, "{bytes} of 4 MB, of which 1 MB is kept");
-    let left = rig.last("a", json!([{"sql": "SELECT count(*), sum(length(a)) FROM big"}])).await;
-    assert_eq!(left, json!([[100, 300_000]]));
+    let left = rig.last("a", json!([{"sql": "SELECT count(*) || '/' || sum(length(a)) FROM big"}])).await;
+    assert_eq!(left, json!(["100/300000"]));
 
     // It does not stay for the sake of it, in the middle of it neither.
     rig.last("a", json!([{"sql": "DELETE FROM big"}, {"sql": fill}])).await;
@@ -39,7 +39,7 @@ async fn b2_a_file_shrinks_step_by_step_and_its_object_leaves_as_any_other() {
     rig.pass(10_000).await;
     rig.pass(10_000).await;
     assert!(!rig.is_awake("a").await);
-    assert_eq!(rig.last("a", json!([{"sql": "SELECT count(*) FROM big"}])).await, json!([[100]]));
+    assert_eq!(rig.last("a", json!([{"sql": "SELECT count(*) FROM big"}])).await, json!([100]));
     rig.pass_in_steps(500, 10).await;
     let bytes = file_bytes(&folder);
     assert!(bytes < 2_000_000, "{bytes}: what was left to do is done by the next instance");

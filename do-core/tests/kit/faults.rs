@@ -162,6 +162,14 @@ fn failing_sql_is_an_error_that_the_object_survives() {
             .await
             .unwrap();
         assert_eq!(tried, [json!("the kit was told that Sql fails"), json!([1]), json!(2)]);
+        kit.fail_next(&a, Failing::SqlAfter(2));
+        let select = json!({"catch": [{"sql": "SELECT 1"}]});
+        let tried = ask(&a, json!([select, select, select, select])).await.unwrap();
+        let failed = json!("the kit was told that SqlAfter(0) fails");
+        assert_eq!(
+            tried.iter().map(|tried| *tried == failed).collect::<Vec<_>>(),
+            [false, false, true, false]
+        );
         kit.fail_next(&a, Failing::SetAlarm);
         let tried = ask(&a, json!([{"catch": [{"set_alarm": 50}]}, "get_alarm", {"add": 1}])).await.unwrap();
         assert_eq!(tried, [json!("the kit was told that SetAlarm fails"), Value::Null, json!(3)]);

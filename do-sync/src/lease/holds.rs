@@ -96,7 +96,7 @@ impl<S: ObjectState> Holds<S> {
             deadline: Deadline::new(state, alarm),
         });
         let woken = Rc::clone(&holds);
-        state.at_first_event(move || deadline::wake(woken));
+        state.at_first_event(move || deadline::wake(&woken));
         holds
     }
 

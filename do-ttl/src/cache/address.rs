@@ -7,7 +7,7 @@ use super::wire::Refused;
 use do_core::{Error, ErrorKind};
 use http::{StatusCode, Uri};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt::Display};
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Target {
@@ -17,8 +17,20 @@ pub(super) enum Target {
     Take(String),
     /// `/entries`
     Entries,
+    /// `/count`
+    Count,
     /// `/stats`
     Stats,
+    /// `/get_many` and the like
+    Many(Many),
+}
+
+/// An operation on several keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Many {
+    Get,
+    Put,
+    Remove,
 }
 
 impl Target {
@@ -26,7 +38,11 @@ impl Target {
         let path = uri.path();
         match path {
             "/entries" => return Ok(Self::Entries),
+            "/count" => return Ok(Self::Count),
             "/stats" => return Ok(Self::Stats),
+            "/get_many" => return Ok(Self::Many(Many::Get)),
+            "/put_many" => return Ok(Self::Many(Many::Put)),
+            "/remove_many" => return Ok(Self::Many(Many::Remove)),
             _ => {}
         }
         if let Some(rest) = path.strip_prefix("/entry") {
@@ -42,9 +58,9 @@ impl Target {
     pub(super) fn methods(&self) -> &'static str {
         match self {
             Self::Entry(_) => "GET, HEAD, PUT, PATCH, DELETE",
-            Self::Take(_) => "POST",
+            Self::Take(_) | Self::Many(_) => "POST",
             Self::Entries => "GET, DELETE",
-            Self::Stats => "GET",
+            Self::Count | Self::Stats => "GET",
         }
     }
 }
@@ -84,7 +100,12 @@ fn decoded(encoded: &str, what: &str) -> Result<String, Error> {
 
 /// A path with a parameter.
 pub(super) fn with(path: &str, name: &str, value: &str) -> String {
-    format!("{path}?{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC))
+    format!("{path}?{name}={}", encoded(value))
+}
+
+/// As the value of a parameter.
+pub(super) fn encoded(value: &str) -> impl Display {
+    utf8_percent_encode(value, NON_ALPHANUMERIC)
 }
 
 #[cfg(test)]

@@ -149,7 +149,9 @@ mod tests {
         let of = |values: &[&'static str]| {
             let pairs = values.iter().map(|value| (IF_MATCH, HeaderValue::from_static(value)));
             let mut headers = HeaderMap::new();
-            pairs.for_each(|(name, value)| drop(headers.append(name, value)));
+            for (name, value) in pairs {
+                headers.append(name, value);
+            }
             Conditions::of(&headers).map(|conditions| conditions.unmet(Some(Version::from_raw(7))))
         };
         assert_eq!(of(&["\"1\"", "\"7\""]).unwrap(), None);

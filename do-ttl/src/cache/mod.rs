@@ -5,9 +5,12 @@
 
 mod address;
 mod condition;
+mod frames;
+mod many;
 mod object;
 mod settings;
 mod stub;
+mod stub_many;
 mod ttl_text;
 mod wire;
 

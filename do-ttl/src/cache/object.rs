@@ -1,7 +1,8 @@
 use super::{
     CacheSettings,
-    address::Target,
+    address::{Many, Target},
     condition::{Conditions, Unmet},
+    frames::MANY_BYTES,
     wire::{self, Refused},
 };
 use crate::{ENTRY_BYTES, Sweeper, TtlStore, Version};
@@ -28,6 +29,12 @@ const STORE: &str = "cache";
 /// | `PATCH /entry/KEY` | gives it the time of the header `ttl` | 204, 404, 412 |
 /// | `DELETE /entry/KEY` | removes it | 204, 404, 412 |
 /// | `POST /take/KEY` | removes it, and gives its value | 200, 404, 412 |
+/// | `GET /entries` | keys in order with versions and expiries, as JSON: by `prefix`, `start`, `start_after`, `end`, `reverse`, `limit`, and `resume` with the `next` of the answer before; with `values` in frames | 200 |
+/// | `DELETE /entries` | removes everything | 200 `{"removed": 7}` |
+/// | `POST /get_many` | the values of the keys in a JSON array, in frames; of the first ones, if all are too large | 200 |
+/// | `POST /put_many` | puts all that is in frames, or nothing | 200, 413, 503 |
+/// | `POST /remove_many` | removes the keys in a JSON array | 200 `{"removed": 7}` |
+/// | `GET /count`, `GET /stats` | [`count`](TtlStore::count) and [`stats`](TtlStore::stats), as JSON | 200 |
 ///
 /// **Keys** are percent-encoded segments of the path. `/entry?key=KEY` is the same as `/entry/KEY`, and takes `.` and `..` too,
 /// which no path holds.
@@ -44,6 +51,11 @@ const STORE: &str = "cache";
 /// **`ETag`** is the [`Version`] in quotes. `If-Match` and `If-None-Match` work with every request for a key:
 /// `PUT` with `If-None-Match: *` sets what is not there, with `If-Match: "123"` what is still that. 412 comes with what is
 /// there instead, if something is.
+///
+/// **Frames** are a line of JSON and behind its newline the values one after the other, with their lengths as `bytes` in the
+/// line. `put_many` takes `[{"key": "a", "bytes": 5, "ttl": "60000"}]` and its values, and gives `{"entries": [..]}` with
+/// `version` and `expires` for each, `null` for what was over at once; `get_many` gives the same with `bytes`, `null` for
+/// what is not there. At most 1,000 keys and 8 MiB at once.
 ///
 /// Other refusals are 400, 404, 405, 413 and 503 with `{"error": "limit", "message": ".."}`; 503 has a `Retry-After`, and
 /// nothing was stored.
@@ -73,7 +85,7 @@ const STORE: &str = "cache";
 /// [`Ttl`]: crate::Ttl
 pub struct TtlCache<S: ObjectState, C: CacheSettings = ()> {
     state: S,
-    store: TtlStore<S>,
+    pub(super) store: TtlStore<S>,
     settings: PhantomData<C>,
 }
 
@@ -94,7 +106,19 @@ impl<S: ObjectState, C: CacheSettings> TtlCache<S, C> {
                     None => Err(Refused::absent()),
                 })
             }
-            Target::Take(_) | Target::Entries | Target::Stats => Err(refused),
+            Target::Entries if parts.method == Method::GET => self.list(&parts.uri),
+            Target::Entries if parts.method == Method::DELETE => self.clear().await,
+            Target::Count if parts.method == Method::GET => self.count(),
+            Target::Stats if parts.method == Method::GET => self.stats(),
+            Target::Many(many) if parts.method == Method::POST => {
+                let body = body.bytes(MANY_BYTES).await?;
+                match many {
+                    Many::Get => self.get_many(&body),
+                    Many::Put => self.put_many(body),
+                    Many::Remove => self.remove_many(&body),
+                }
+            }
+            _ => Err(refused),
         }
     }
 
@@ -146,7 +170,7 @@ impl<S: ObjectState, C: CacheSettings> TtlCache<S, C> {
             let headers = response.headers_mut();
             wire::describe(headers, self.state.now(), Some(found.version), found.expires);
             if status == StatusCode::OK {
-                headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+                headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(wire::BYTES));
                 headers.insert(header::CONTENT_LENGTH, found.bytes.saturating_sub(key.len() as u64).into());
             }
         }

@@ -1,11 +1,11 @@
-use super::{address, condition, ttl_text, wire};
+use super::{address, condition, frames::MANY_BYTES, ttl_text, wire};
 use crate::{Entry, Put, PutIfAbsent, Swap, Ttl, Version};
 use bytes::Bytes;
 use do_core::{Body, Chance, Error, ErrorKind, Request, Retries, Stub, limits};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 
 /// Most bytes of an answer.
-const ANSWER_BYTES: usize = limits::SQL_VALUE_BYTES;
+const ANSWER_BYTES: usize = 2 * MANY_BYTES + limits::SQL_VALUE_BYTES;
 
 /// A handle to a [`TtlCache`](crate::TtlCache), from anywhere: `Send`, and its clones are the same.
 ///
@@ -14,7 +14,7 @@ const ANSWER_BYTES: usize = limits::SQL_VALUE_BYTES;
 ///
 /// | repeated | not repeated |
 /// |---|---|
-/// | [`get`](Self::get), [`contains`](Self::contains), [`put`](Self::put), [`touch`](Self::touch), [`remove`](Self::remove) | [`take`](Self::take), [`put_if_absent`](Self::put_if_absent), [`compare_and_swap`](Self::compare_and_swap) |
+/// | [`get`](Self::get), [`contains`](Self::contains), [`put`](Self::put), [`touch`](Self::touch), [`remove`](Self::remove), those of many keys, [`list`](Self::list), [`clear`](Self::clear) | [`take`](Self::take), [`put_if_absent`](Self::put_if_absent), [`compare_and_swap`](Self::compare_and_swap) |
 ///
 /// What is repeated may be done twice: a `put` whose answer was lost overwrites what somebody else put meanwhile, and a
 /// `remove` that was done says `false` when it is asked again. What is not repeated is done at most once: after an error
@@ -30,14 +30,14 @@ pub struct TtlCacheStub<St> {
 }
 
 /// What the object answered.
-struct Reply {
+pub(super) struct Reply {
     status: StatusCode,
     headers: HeaderMap,
-    body: Bytes,
+    pub(super) body: Bytes,
 }
 
 /// A call of an operation.
-struct Call {
+pub(super) struct Call {
     method: Method,
     uri: Uri,
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -168,7 +168,7 @@ impl<St: Stub> TtlCacheStub<St> {
         reply.put().map(Swap::Done)
     }
 
-    async fn call(&self, call: Call) -> Result<Reply, Error> {
+    pub(super) async fn call(&self, call: Call) -> Result<Reply, Error> {
         let may_repeat = |error: &Error| {
             let is_undone = error.name() == wire::TRY_AGAIN;
             !error.is_overloaded() && (is_undone || (call.again && error.is_retryable()))
@@ -196,7 +196,7 @@ impl<St: Stub> TtlCacheStub<St> {
 }
 
 impl Call {
-    fn new(method: Method, path: &str) -> Result<Self, Error> {
+    pub(super) fn new(method: Method, path: &str) -> Result<Self, Error> {
         let uri = Uri::builder().scheme("http").authority("object").path_and_query(path).build();
         let uri = uri.map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
         Ok(Self { method, uri, headers: Vec::new(), body: Bytes::new(), again: true })
@@ -208,7 +208,11 @@ impl Call {
 
     fn put(key: &str, value: Bytes, ttl: &Ttl) -> Result<Self, Error> {
         let call = Self::entry(Method::PUT, key)?.with(wire::TTL, &ttl_text::write(ttl))?;
-        Ok(Self { body: value, ..call })
+        Ok(call.carrying(value))
+    }
+
+    pub(super) fn carrying(self, body: Bytes) -> Self {
+        Self { body, ..self }
     }
 
     fn with(mut self, name: HeaderName, value: &str) -> Result<Self, Error> {

@@ -11,6 +11,9 @@ pub(super) const TTL: HeaderName = HeaderName::from_static("ttl");
 /// When it expires, in milliseconds of Unix time by the object's clock.
 pub(super) const EXPIRES_AT: HeaderName = HeaderName::from_static("expires-at");
 
+/// The type of values.
+pub(super) const BYTES: &str = "application/octet-stream";
+
 /// The word of an answer about a key that is not there.
 pub(super) const ABSENT: &str = "absent";
 /// The word of an answer that nothing was done, and that another attempt may do it: there is room then.
@@ -137,7 +140,7 @@ pub(super) fn describe(
 
 /// An entry with its value.
 pub(super) fn entry(status: StatusCode, now: Timestamp, entry: Entry) -> Response {
-    let mut response = reply::stream(Body::from(entry.value), "application/octet-stream");
+    let mut response = reply::stream(Body::from(entry.value), BYTES);
     *response.status_mut() = status;
     let headers = response.headers_mut();
     // Values are strangers' bytes: no browser is to take them for a page.

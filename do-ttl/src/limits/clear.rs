@@ -12,7 +12,7 @@ impl<S: ObjectState> TtlStore<S> {
     /// at once. When the call is cancelled or fails, what it has not come to stays. In a store that
     /// [notifies](crate::Settings::notify), what is expired is told as ever; what is removed is not.
     ///
-    /// 2 rows read and 1 written for each.
+    /// 3 rows read and 1 written for each.
     ///
     /// # Errors
     /// As [`SqlStorage::exec`](do_core::SqlStorage::exec).

@@ -59,9 +59,6 @@ impl<S: ObjectState> TtlStore<S> {
             }
             return Ok(Admission::default());
         }
-        if rows.grow(store, growth, most)? {
-            return Ok(Admission::default());
-        }
         let has = match rows.usage(store)? {
             Some(has) => has,
             None => rows.tally(store)?,

@@ -8,10 +8,17 @@ use futures::{
     channel::oneshot,
     future::{join, join_all},
 };
+use proptest::prelude::*;
 use std::{
     cell::{Cell, RefCell},
     panic::AssertUnwindSafe,
+    pin::Pin,
     rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake},
 };
 
 const MINUTE: Ttl = Ttl::secs(60);
@@ -41,7 +48,7 @@ impl Source {
     }
 }
 
-type Asked = std::pin::Pin<Box<dyn Future<Output = Result<String>>>>;
+type Asked = Pin<Box<dyn Future<Output = Result<String>>>>;
 
 /// Somebody asks for the key `k`.
 fn ask(store: &TtlStore<HostState>, source: &Rc<Source>) -> Asked {
@@ -360,4 +367,162 @@ fn loaders_fail_with_anything_and_question_marks_do() {
         assert_eq!(of_core.unwrap_err().error().map(Error::kind), Some(ErrorKind::Limit));
         Ok(())
     });
+}
+
+/// What happens to a key in some order.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Ask,
+    Poll(usize),
+    Drop(usize),
+    /// The load that began first ends.
+    End(bool),
+    Put,
+    Remove,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => Just(Step::Ask),
+        4 => any::<usize>().prop_map(Step::Poll),
+        2 => any::<usize>().prop_map(Step::Drop),
+        2 => any::<bool>().prop_map(Step::End),
+        1 => Just(Step::Put),
+        1 => Just(Step::Remove),
+    ];
+    prop::collection::vec(step, 0..40)
+}
+
+/// Loads and changes are told apart by how many changes came before them.
+#[derive(Default)]
+struct World {
+    changes: Cell<u32>,
+    /// The loads that are under way: how many changes came before each, and its end.
+    loads: RefCell<Vec<(u32, oneshot::Sender<bool>)>>,
+}
+
+impl World {
+    async fn load(&self) -> Result<String> {
+        let began = self.changes.get();
+        let (end, ended) = oneshot::channel();
+        self.loads.borrow_mut().push((began, end));
+        match ended.await {
+            Ok(true) => Ok(began.to_string()),
+            _ => Err(Failure::msg("no")),
+        }
+    }
+
+    fn end(&self, is_good: bool) {
+        let mut loads = self.loads.borrow_mut();
+        if !loads.is_empty() {
+            let _ = loads.remove(0).1.send(is_good);
+        }
+    }
+
+    /// No two loads of which both may be stored.
+    fn check(&self) {
+        let mut loads = self.loads.borrow_mut();
+        loads.retain(|(_, end)| !end.is_canceled());
+        let now = self.changes.get();
+        let current = loads.iter().filter(|(began, _)| *began == now).count();
+        assert!(current <= 1, "{current} loads at once");
+    }
+}
+
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+struct Caller {
+    asked: Pin<Box<dyn Future<Output = Result<String>>>>,
+    /// The changes before it was polled first.
+    began: Option<u32>,
+    woken: Arc<Woken>,
+}
+
+impl Caller {
+    fn new(store: &TtlStore<HostState>, world: &Rc<World>) -> Self {
+        let (store, world) = (store.clone(), Rc::clone(world));
+        let asked = Box::pin(async move {
+            let value = store.get_or_insert_with("k", MINUTE, async || world.load().await).await?;
+            Ok(String::from_utf8(value.to_vec())?)
+        });
+        Self { asked, began: None, woken: Arc::new(Woken(AtomicBool::new(true))) }
+    }
+
+    /// Whether it is done. It never has what is older than its question.
+    fn poll(&mut self, world: &World) -> bool {
+        let began = *self.began.get_or_insert(world.changes.get());
+        self.woken.0.store(false, Ordering::Relaxed);
+        let waker = Arc::clone(&self.woken).into();
+        match self.asked.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Pending => false,
+            Poll::Ready(Ok(value)) => {
+                assert!(value.parse::<u32>().unwrap() >= began, "{value} was there before {began}");
+                true
+            }
+            Poll::Ready(Err(error)) => {
+                assert_eq!(error.to_string(), "no");
+                true
+            }
+        }
+    }
+}
+
+fn happen(store: &TtlStore<HostState>, steps: &[Step]) -> Result<(), Error> {
+    let world = Rc::new(World::default());
+    let change = || world.changes.set(world.changes.get() + 1);
+    let mut callers: Vec<Caller> = Vec::new();
+    for step in steps {
+        match *step {
+            Step::Ask => callers.push(Caller::new(store, &world)),
+            Step::Poll(which) if !callers.is_empty() => {
+                let which = which % callers.len();
+                if callers[which].poll(&world) {
+                    drop(callers.remove(which));
+                }
+            }
+            Step::Drop(which) if !callers.is_empty() => drop(callers.remove(which % callers.len())),
+            Step::End(is_good) => world.end(is_good),
+            Step::Put => {
+                change();
+                let _ = store.put("k", world.changes.get().to_string(), MINUTE)?;
+            }
+            Step::Remove => {
+                change();
+                store.remove("k")?;
+            }
+            Step::Poll(_) | Step::Drop(_) => {}
+        }
+        world.check();
+    }
+    // Whoever is left has a value when loads end, and is polled only when it is woken.
+    for _ in 0..3 * steps.len() {
+        callers.retain_mut(|caller| !(caller.woken.0.load(Ordering::Relaxed) && caller.poll(&world)));
+        world.check();
+        world.end(true);
+    }
+    assert!(callers.is_empty(), "{} wait for ever", callers.len());
+    assert!(store.shared.loads.is_empty());
+    store.remove("k")?;
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    #[test]
+    fn whatever_happens_nobody_waits_for_ever_or_has_what_is_older_than_the_question(
+        runs in prop::collection::vec(steps(), 32),
+    ) {
+        inside(0, move |object| async move {
+            let store = object.store("s");
+            runs.iter().try_for_each(|steps| happen(&store, steps))?;
+            Ok(())
+        });
+    }
 }

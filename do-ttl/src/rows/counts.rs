@@ -37,17 +37,6 @@ impl<Q: SqlStorage> Rows<Q> {
         rows.first().map_or(Ok(Usage::default()), |row| usage(&row))
     }
 
-    /// Counts what adds to a store, if that does not make more than `most`. Whether it did: not where the store is not counted.
-    /// 1 read and 1 written; nothing written if it did not.
-    pub(crate) fn grow(&self, store: &str, growth: Growth, most: Usage) -> Result<bool, Error> {
-        const SQL: &str = "UPDATE _ttl_stores SET entries = entries + ?, bytes = bytes + ? WHERE store = ? \
-             AND entries <= ? AND bytes <= ? RETURNING 1";
-        let room = |most: u64, growth: i64| i64::try_from(most).unwrap_or(i64::MAX).saturating_sub(growth);
-        let most = (room(most.entries, growth.entries), room(most.bytes, growth.bytes));
-        let rows = self.on_counts(SQL, (growth.entries, growth.bytes, store, most.0, most.1))?;
-        Ok(!rows.is_empty())
-    }
-
     /// Writes down what a store has. 0 read and 1 written.
     pub(crate) fn count(&self, store: &str, usage: Usage) -> Result<(), Error> {
         const SQL: &str = "INSERT INTO _ttl_stores (store, entries, bytes) VALUES (?, ?, ?) \

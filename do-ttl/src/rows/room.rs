@@ -35,7 +35,7 @@ impl Taken {
 }
 
 impl<Q: SqlStorage> Rows<Q> {
-    /// What expires first in a store, up to a moment and without a key, at most so many. 1 read for each.
+    /// What expires first in a store, up to a moment and without a key, at most so many. 2 read for each.
     pub(crate) fn first_to_go(
         &self,
         store: &str,
@@ -48,7 +48,7 @@ impl<Q: SqlStorage> Rows<Q> {
         self.query(SQL, (store, upto, except, most))?.iter().map(|row| Overdue::read(&row)).collect()
     }
 
-    /// Deletes all that [`first_to_go`](Self::first_to_go) gave up to this one. 1 read and 1 written for each.
+    /// Deletes all that [`first_to_go`](Self::first_to_go) gave up to this one. 2 read and 1 written for each.
     pub(crate) fn let_go(&self, store: &str, last: &Overdue, except: &str) -> Result<(), Error> {
         const SQL: &str = "DELETE FROM _ttl INDEXED BY _ttl_due WHERE store = ? AND expires IS NOT NULL \
              AND (expires, key) <= (?, ?) AND key <> ?";
@@ -62,7 +62,7 @@ impl<Q: SqlStorage> Rows<Q> {
         self.query(SQL, (store, from, most))?.iter().map(|row| Brief::read(&row)).collect()
     }
 
-    /// Deletes those of the keys from one to another that are taken. 1 read and 1 written for each.
+    /// Deletes those of the keys from one to another that are taken. 2 read and 1 written for each.
     pub(crate) fn take_range(&self, store: &str, from: &str, to: &str, taken: &Taken) -> Result<(), Error> {
         const SQL: &str = "DELETE FROM _ttl WHERE store = ? AND key >= ? AND key <= ? \
              AND (version <= ? OR version > ?) AND (expires IS NULL OR expires > ?)";

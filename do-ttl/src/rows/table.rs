@@ -24,6 +24,18 @@ CREATE TRIGGER IF NOT EXISTS _ttl_replaced AFTER UPDATE OF big ON _ttl
     BEGIN DELETE FROM _ttl_big WHERE id = old.big; END;
 ";
 
+/// Where the value is: the columns `big` and `value`.
+macro_rules! upsert {
+    ($value:literal) => {
+        concat!(
+            "INSERT INTO _ttl (store, key, expires, bytes, version, idle, until, big, value) VALUES (?, ?, ?, ?, ?, ?, ?, ",
+            $value,
+            ") ON CONFLICT DO UPDATE SET expires = excluded.expires, bytes = excluded.bytes, version = excluded.version, \
+             idle = excluded.idle, until = excluded.until, big = excluded.big, value = excluded.value"
+        )
+    };
+}
+
 /// The table and what it cost.
 pub(crate) struct Rows<Q> {
     pub(crate) sql: Q,
@@ -78,18 +90,19 @@ impl<Q: SqlStorage> Rows<Q> {
     }
 
     /// Runs what changes a row, or none; whether it did. That is asked for apart, which reads no row, while `RETURNING`
-    /// would count one.
+    /// would count one; together, so that nothing has changed when the asking fails.
     fn changes(&self, sql: &str, params: impl Params) -> Result<bool, Error> {
-        match self.sql.exec(sql, params) {
-            Err(error) if tables::is_missing(&error, PREFIX) => {
-                self.is_gone.set(true);
-                return Ok(false);
-            }
-            result => self.counted(result)?,
-        };
-        let changed: Option<u64> =
-            self.counted(self.sql.exec("SELECT changes()", ()))?.first().map(|row| row.at(0)).transpose()?;
-        Ok(changed.is_some_and(|rows| rows > 0))
+        self.together(|| {
+            match self.sql.exec(sql, params) {
+                Err(error) if tables::is_missing(&error, PREFIX) => {
+                    self.is_gone.set(true);
+                    return Ok(false);
+                }
+                result => self.counted(result)?,
+            };
+            let changed = self.counted(self.sql.exec("SELECT changes()", ()))?;
+            Ok(changed.first().map_or(Ok(0), |row| row.at::<u64>(0))? > 0)
+        })
     }
 
     pub(super) fn counted(&self, result: Result<do_core::Rows, Error>) -> Result<do_core::Rows, Error> {
@@ -118,28 +131,13 @@ impl<Q: SqlStorage> Rows<Q> {
         self.query(SQL, (store, key, now))?.into_values().next().map(Whole::read).transpose()
     }
 
-    /// Writes a row over whatever is there. 0 read, 2 written; 1 if it never expires. A large value is one more of both, and
+    /// Writes a row over whatever is there. 0 read, 2 written; 1 if it never expires. A large value is one more written, and
     /// one more of both when it is replaced or deleted.
     pub(crate) fn upsert(&self, row: &NewRow<'_>) -> Result<(), Error> {
-        if row.store.len() + row.key.len() + row.value.len() <= INLINE_BYTES {
-            return self.upsert_as(row, None);
-        }
-        self.together(|| {
-            let put = self.write("INSERT INTO _ttl_big (value) VALUES (?) RETURNING id", || {
-                vec![Value::from(&*row.value)]
-            })?;
-            self.upsert_as(row, put.first().map(|row| row.at(0)).transpose()?)
-        })
-    }
-
-    /// `big` is where its value is, if it is not in the row.
-    fn upsert_as(&self, row: &NewRow<'_>, big: Option<i64>) -> Result<(), Error> {
-        const SQL: &str = "INSERT INTO _ttl (store, key, expires, bytes, version, idle, until, big, value) \
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET expires = excluded.expires, \
-             bytes = excluded.bytes, version = excluded.version, idle = excluded.idle, until = excluded.until, \
-             big = excluded.big, value = excluded.value";
+        const INLINE: &str = upsert!("NULL, ?");
+        const BIG: &str = upsert!("last_insert_rowid(), NULL");
         let (bytes, version) = (number(row.bytes())?, number(row.version.get())?);
-        let params = || {
+        let columns = || {
             vec![
                 row.store.into(),
                 row.key.into(),
@@ -148,11 +146,17 @@ impl<Q: SqlStorage> Rows<Q> {
                 version.clone(),
                 row.expiry.idle.into(),
                 row.expiry.until.into(),
-                big.map_or(Value::Null, Value::Integer),
-                if big.is_some() { Value::Null } else { Value::from(&*row.value) },
             ]
         };
-        self.write(SQL, params).map(drop)
+        let value = || Value::from(&*row.value);
+        if row.store.len() + row.key.len() + row.value.len() <= INLINE_BYTES {
+            let all = || columns().into_iter().chain([value()]).collect();
+            return self.write(INLINE, all).map(drop);
+        }
+        self.together(|| {
+            self.write("INSERT INTO _ttl_big (value) VALUES (?)", || vec![value()])?;
+            self.write(BIG, columns).map(drop)
+        })
     }
 
     /// Sets the expiry of a row that is not expired; whether there is one. 1 read, 2 written.
@@ -194,10 +198,72 @@ impl<Q: SqlStorage> Rows<Q> {
         self.query(SQL, (store, upto, most))?.iter().map(|row| Overdue::read(&row)).collect()
     }
 
-    /// Deletes all that [`due`](Self::due) gave up to this one. 1 read and 1 written for each.
-    pub(crate) fn delete_through(&self, store: &str, last: &Overdue) -> Result<(), Error> {
-        const SQL: &str = "DELETE FROM _ttl INDEXED BY _ttl_due WHERE store = ? AND expires IS NOT NULL \
-             AND (expires, key) <= (?, ?)";
-        self.query(SQL, (store, last.expires, last.key.as_str())).map(drop)
+    /// Deletes what [`due`](Self::due) gave. 1 read and 1 written for each: one statement for all of them would find them
+    /// first and then again, because the table has a trigger.
+    pub(crate) fn delete_each(&self, store: &str, due: &[Overdue]) -> Result<(), Error> {
+        due.iter().try_for_each(|row| self.delete(store, &row.key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Version;
+    use std::{cell::RefCell, ops::ControlFlow, rc::Rc};
+
+    /// An empty database that remembers the texts of statements.
+    #[derive(Clone, Default)]
+    struct Texts(Rc<RefCell<Vec<String>>>);
+
+    impl SqlStorage for Texts {
+        fn exec(&self, sql: &str, _: impl Params) -> Result<do_core::Rows, Error> {
+            self.0.borrow_mut().push(sql.to_owned());
+            Ok(do_core::Rows::default())
+        }
+
+        fn for_each(
+            &self,
+            sql: &str,
+            params: impl Params,
+            _: impl FnMut(do_core::Row<'_>) -> Result<ControlFlow<()>, Error>,
+        ) -> Result<(), Error> {
+            self.exec(sql, params).map(drop)
+        }
+
+        fn transaction<T>(&self, body: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+            body()
+        }
+
+        fn database_size(&self) -> u64 {
+            0
+        }
+    }
+
+    fn texts(store: &str, key: &str, ms: i64, value: usize) -> Vec<String> {
+        let rows = Rows::new(&Texts::default());
+        let at = Timestamp::from_millis(ms);
+        let expiry = Expiry { expires: Some(at), idle: Some(ms), until: None };
+        let due = Overdue { expires: at, bytes: 1, key: key.to_owned() };
+        let row = NewRow { store, key, value: vec![0; value].into(), version: Version(1), expiry };
+        rows.find(store, key).unwrap();
+        rows.live(store, key, at).unwrap();
+        rows.upsert(&row).unwrap();
+        rows.touch(store, key, at, &expiry).unwrap();
+        rows.delete(store, key).unwrap();
+        rows.delete_live(store, key, at).unwrap();
+        rows.soonest_behind(store).unwrap();
+        rows.due(store, at, 7).unwrap();
+        rows.delete_each(store, &[due]).unwrap();
+        rows.sql.0.take()
+    }
+
+    #[test]
+    fn t18_the_texts_of_statements_are_the_same_whatever_they_are_about() {
+        let first = texts("s", "k", 1, 1);
+        assert_eq!(first.len(), 11);
+        assert_eq!(texts("other", "it's", 2, 100), first);
+        let large = texts("s", "k", 1, 5_000);
+        assert_eq!(texts("other", "it's", 2, 90_000), large);
+        assert!(large.iter().filter(|text| !first.contains(*text)).count() == 2, "{large:?}");
     }
 }

@@ -11,6 +11,7 @@
 //! 3. `tests/suite/cases/NAME.rs`: the cases; a line in `cases/mod.rs`.
 
 mod alarm;
+mod cache;
 mod command;
 mod given;
 mod limits;
@@ -25,6 +26,7 @@ mod stored;
 mod sweep;
 
 pub use alarm::AlarmCommand;
+pub use cache::CacheCommand;
 pub use command::Command;
 pub use given::{GivenTtl, GivenValue};
 pub use limits::LimitsCommand;
@@ -40,5 +42,5 @@ pub use sweep::SweepCommand;
 
 use probe::TtlProbe as Class;
 
-do_core::export!(TtlObject = Class<_>);
+do_core::export!(TtlObject = Class<_>, CacheObject = do_ttl::TtlCache<_>);
 do_core::export!(fetch = route);

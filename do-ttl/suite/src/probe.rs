@@ -72,7 +72,7 @@ impl<S: ObjectState> TtlProbe<S> {
 
     /// A run of the sweeper's alarm, and a line of how it ended.
     async fn swept(&self, retries: u32) -> Result<()> {
-        let run = self.sweeper().on_alarm().await;
+        let run = self.sweep().await;
         self.log.note(json!({"event": "alarm", "retries": retries, "failed": run.is_err()}))?;
         Ok(run?)
     }

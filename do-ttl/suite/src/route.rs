@@ -1,3 +1,4 @@
+use crate::cache;
 use do_core::{
     Env, Error, ErrorKind, Failure, Namespace, Request, Response, Stub, reply,
     testing::{Thrown, percent_decoded},
@@ -6,7 +7,7 @@ use http::StatusCode;
 use serde_json::json;
 
 /// The entry of a host under test, a Worker's and a native one's alike: `/ttl/NAME`, with the name percent-encoded, leads to
-/// the object of that name. All else is 404. An error is answered with 500 and `{"error": ..}`, a [`Thrown`].
+/// the object of that name, `/cache/NAME` to a cache, which is asked by [`CacheCommand`](crate::CacheCommand)s. All else is 404. An error is answered with 500 and `{"error": ..}`, a [`Thrown`].
 ///
 /// # Errors
 /// None but what makes the answer inexpressible.
@@ -23,6 +24,9 @@ pub async fn route<E: Env>(request: Request, env: E) -> Result<Response, Failure
 
 async fn answer<E: Env>(request: Request, env: &E) -> Result<Response, Failure> {
     let path = request.uri().path().to_owned();
+    if let Some(name) = path.strip_prefix("/cache/") {
+        return cache::answer(request, name, env).await;
+    }
     let Some(name) = path.strip_prefix("/ttl/") else {
         return Ok(reply::status(StatusCode::NOT_FOUND));
     };

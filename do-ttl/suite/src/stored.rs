@@ -21,6 +21,8 @@ pub enum StoredCommand {
     RowsOf(String),
     /// The rows that a statement gives, as lists; blobs as their lengths.
     Sql(String),
+    /// The rows that a statement reads and writes.
+    Cost(String),
 }
 
 impl<S: ObjectState> TtlProbe<S> {
@@ -51,6 +53,10 @@ impl<S: ObjectState> TtlProbe<S> {
             }
             StoredCommand::RowsOf(store) => {
                 self.one("SELECT count(*) FROM _ttl WHERE store = ?", (store,))?
+            }
+            StoredCommand::Cost(sql) => {
+                let rows = self.state.sql().exec(&sql, ())?;
+                json!([rows.rows_read(), rows.rows_written()])
             }
             StoredCommand::Sql(sql) => {
                 let rows = self.state.sql().exec(&sql, ())?.into_values();

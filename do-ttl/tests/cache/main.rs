@@ -7,4 +7,5 @@
 )]
 
 mod http_face;
+mod many;
 mod stubs;

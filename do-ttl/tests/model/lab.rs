@@ -11,9 +11,10 @@ use do_core::{
 use do_ttl::{Cause, Expired, Sweeper, TtlStore, Version};
 use std::{
     cell::{Cell, RefCell},
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     future::Future,
     pin::pin,
+    rc::Rc,
     task::{Context, Poll, Waker},
 };
 
@@ -37,6 +38,9 @@ pub(crate) struct Step {
     pub(crate) done: std::result::Result<Done, (ErrorKind, String)>,
     pub(crate) after: Table,
 }
+
+/// Rows that a clear takes.
+pub(crate) type Going = BTreeSet<((String, String), Version)>;
 
 const TOLD_TABLE: &str = "CREATE TABLE IF NOT EXISTS told (store TEXT NOT NULL, key TEXT NOT NULL, \
     version INTEGER NOT NULL, value BLOB NOT NULL, expires INTEGER NOT NULL, evicted INTEGER NOT NULL)";
@@ -66,6 +70,10 @@ pub(crate) struct Seen {
     pub(crate) swept: Option<i64>,
     /// The alarm's handler is under way.
     pub(crate) sweeping: bool,
+    /// What a clear began with that has ended in this turn.
+    pub(crate) cleared: Option<Going>,
+    /// What those began with that were under way since the turn before.
+    pub(crate) going: Going,
     /// Asked for by a turn that does nothing.
     pub(crate) told: Vec<Told>,
 }
@@ -79,6 +87,8 @@ thread_local! {
     static SWEPT: Cell<Option<i64>> = const { Cell::new(None) };
     static SWEEPING: Cell<u32> = const { Cell::new(0) };
     static ALARMS: Cell<u32> = const { Cell::new(0) };
+    static CLEARING: RefCell<Vec<(Rc<Going>, bool)>> = RefCell::default();
+    static CLEARED: RefCell<Option<Going>> = RefCell::default();
     static TOLD: Cell<u32> = const { Cell::new(0) };
     static HANDLER: Cell<Handler> = const { Cell::new(Handler { fails: 0, waits: 0 }) };
 }
@@ -107,6 +117,36 @@ impl Drop for Sweeping {
     fn drop(&mut self) {
         SWEEPING.set(SWEEPING.get() - 1);
         SWEPT.set(SWEPT.get().max(Some(self.0.now().as_millis())));
+    }
+}
+
+/// A clear, until it ends, however it does.
+struct Clearing(Rc<Going>);
+
+impl Clearing {
+    fn begin(going: Going) -> Self {
+        let going = Rc::new(going);
+        CLEARING.with_borrow_mut(|all| all.push((Rc::clone(&going), true)));
+        Self(going)
+    }
+
+    /// Those that were under way since this was asked last.
+    fn all() -> Going {
+        CLEARING.with_borrow_mut(|all| {
+            let going = all.iter().flat_map(|(going, _)| going.iter().cloned()).collect();
+            all.retain(|(_, is_under_way)| *is_under_way);
+            going
+        })
+    }
+}
+
+impl Drop for Clearing {
+    fn drop(&mut self) {
+        CLEARING.with_borrow_mut(|all| {
+            for (_, is_under_way) in all.iter_mut().filter(|(going, _)| Rc::ptr_eq(going, &self.0)) {
+                *is_under_way = false;
+            }
+        });
     }
 }
 
@@ -139,6 +179,9 @@ impl DurableObject<HostState> for Lab {
         if turn.sweeps {
             let _sweeping = Sweeping::begin(&self.state);
             let _ = self.sweep().await; // fails where a test says so
+        }
+        if let Some(store) = turn.clears {
+            self.clear(number, store).await;
         }
         self.turn(number, &turn);
         Ok(reply::text(""))
@@ -184,7 +227,7 @@ impl Lab {
         let now = self.state.now();
         assert!(is_evicted || expires <= now, "{key:?} is told at {now}, before {expires}");
         self.state.sql().exec(TOLD_TABLE, ())?;
-        let row = (store, key, version.get() as i64, value.to_vec(), expires, is_evicted);
+        let row = (store, key, version.get().cast_signed(), value.to_vec(), expires, is_evicted);
         self.state.sql().exec("INSERT INTO told VALUES (?, ?, ?, ?, ?, ?)", row)?;
         Ok(())
     }
@@ -204,6 +247,20 @@ impl Lab {
             })
         };
         rows.iter().map(|row| read(row).unwrap()).collect()
+    }
+
+    /// Between two turns that do nothing else.
+    async fn clear(&self, number: u32, store: u8) {
+        self.turn(number, &Turn::default());
+        let name = store_name(store.into());
+        let going = self.table().into_iter().filter(|(slot, _)| slot.0 == name);
+        let going: Going = going.map(|(slot, row)| (slot, row.version)).collect();
+        let clearing = Clearing::begin(going.clone());
+        let cleared = self.stores[usize::from(store)].clear().await;
+        drop(clearing);
+        if cleared.is_ok() {
+            CLEARED.set(Some(going));
+        }
     }
 
     fn turn(&self, number: u32, turn: &Turn) {
@@ -239,6 +296,8 @@ impl Lab {
             armed,
             swept,
             sweeping,
+            cleared: CLEARED.take(),
+            going: Clearing::all(),
             told: if turn.calls.is_empty() { self.all_told() } else { Vec::new() },
         };
         SEEN.with_borrow_mut(|all| all.push(seen));
@@ -309,7 +368,9 @@ impl Lab {
 
     /// All rows, expired ones too. What fails meanwhile was meant for others.
     fn table(&self) -> Table {
-        const SQL: &str = "SELECT store, key, expires, bytes, version, idle, until, value FROM _ttl";
+        const SQL: &str = "SELECT store, key, expires, bytes, version, idle, until, \
+            coalesce(value, (SELECT value FROM _ttl_big WHERE id = big)), \
+            (SELECT count(*) FROM _ttl_big) - (SELECT count(big) FROM _ttl) FROM _ttl";
         let rows = loop {
             match self.state.sql().exec(SQL, ()) {
                 Ok(rows) => break rows,
@@ -320,6 +381,7 @@ impl Lab {
         let read = |row: do_core::Row<'_>| -> std::result::Result<_, do_core::Error> {
             let (store, key): (String, String) = (row.at(0)?, row.at(1)?);
             let (bytes, value): (u64, Vec<u8>) = (row.at(3)?, row.at(7)?);
+            assert_eq!(row.at::<i64>(8)?, 0, "large values that are nobody's");
             assert_eq!(bytes, (key.len() + value.len()) as u64, "{store} {key}");
             let version = Version::from_raw(row.at(4)?);
             let kept = Kept { value, expires: row.at(2)?, version, idle: row.at(5)?, until: row.at(6)? };
@@ -361,6 +423,8 @@ pub(crate) fn start(setup: Setup, seed: u64) -> Kit {
     SWEPT.take();
     INSTANCES.set(0);
     ALARMS.set(0);
+    CLEARING.take();
+    CLEARED.take();
     TOLD.set(0);
     HANDLER.set(setup.handler);
     let builder: Builder = Kit::builder().object::<Lab>("LAB");

@@ -30,7 +30,7 @@ fn cases(default: u32) -> Config {
 }
 
 proptest! {
-    #![proptest_config(cases(128))]
+    #![proptest_config(cases(64))]
 
     #[test]
     fn whatever_happens_stores_are_as_the_model_says(case in ops::case()) {

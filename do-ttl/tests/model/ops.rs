@@ -10,6 +10,9 @@ pub(crate) const STORES: usize = 2;
 /// Few, so that calls meet each other.
 pub(crate) const KEYS: [&str; 4] = ["a", "b", "b\0", "ü"];
 
+const STORE_NUMBERS: u8 = 2;
+const KEY_NUMBERS: u8 = 4;
+
 /// The life of an entry, as it is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Life {
@@ -37,7 +40,7 @@ impl Life {
 
 /// A value, as it is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Drawn(pub(crate) u8, pub(crate) u8);
+pub(crate) struct Drawn(pub(crate) u8, pub(crate) u16);
 
 impl Drawn {
     pub(crate) fn bytes(self) -> Vec<u8> {
@@ -134,6 +137,8 @@ pub(crate) struct Turn {
     pub(crate) fails: Option<u8>,
     /// Runs what is due, as the alarm does, before its calls.
     pub(crate) sweeps: bool,
+    /// Clears a store before its calls, which is many turns.
+    pub(crate) clears: Option<u8>,
     pub(crate) calls: Vec<Call>,
 }
 
@@ -178,9 +183,14 @@ fn life() -> impl Strategy<Value = Life> {
     ]
 }
 
+fn value() -> impl Strategy<Value = Drawn> {
+    // Some of them are large enough to be kept elsewhere.
+    let len = prop_oneof![12 => 0..40_u16, 1 => 700..1_500_u16];
+    (any::<u8>(), len).prop_map(|(byte, len)| Drawn(byte, len))
+}
+
 fn call() -> impl Strategy<Value = Call> {
-    let at = || (0..STORES as u8, 0..KEYS.len() as u8);
-    let value = || (any::<u8>(), 0..40_u8).prop_map(|(byte, len)| Drawn(byte, len));
+    let at = || (0..STORE_NUMBERS, 0..KEY_NUMBERS);
     prop_oneof![
         10 => (at(), value(), life()).prop_map(|((s, k), value, life)| Call::Put(s, k, value, life)),
         5 => at().prop_map(|(s, k)| Call::Get(s, k)),
@@ -196,12 +206,12 @@ fn call() -> impl Strategy<Value = Call> {
 
 /// Calls with several keys, and those of a whole store.
 fn call_of_many() -> impl Strategy<Value = Call> {
-    let store = || 0..STORES as u8;
-    let key = || 0..KEYS.len() as u8;
+    let store = || 0..STORE_NUMBERS;
+    let key = || 0..KEY_NUMBERS;
     // Of what fails, nobody knows what chance gave.
     let sure =
         life().prop_map(|life| if let Life::Jitter(ms, _) = life { Life::Millis(ms.into()) } else { life });
-    let item = (key(), (any::<u8>(), 0..40_u8).prop_map(|(byte, len)| Drawn(byte, len)), sure);
+    let item = (key(), value(), sure);
     prop_oneof![
         3 => (store(), prop::collection::vec(item, 0..6)).prop_map(|(s, items)| Call::PutMany(s, items)),
         2 => (store(), prop::collection::vec(key(), 0..6)).prop_map(|(s, keys)| Call::GetMany(s, keys)),
@@ -239,10 +249,10 @@ fn failing() -> impl Strategy<Value = Failing> {
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         24 => turn().prop_map(Op::Turn),
-        6 => (turn(), 0..3_000_u16, 0..5_u8, prop::bool::weighted(0.1))
-            .prop_map(|(turn, delay, yields, sweeps)| Op::Beside(Turn { delay, yields, sweeps, ..turn })),
+        6 => (turn(), 0..3_000_u16, 0..5_u8, prop::bool::weighted(0.1), prop::option::weighted(0.15, 0..STORE_NUMBERS))
+            .prop_map(|(turn, delay, yields, sweeps, clears)| Op::Beside(Turn { delay, yields, sweeps, clears, ..turn })),
         10 => (0..3_000_u32).prop_map(Op::Advance),
-        1 => (0..10_000_u16).prop_map(Op::Leap),
+        1 => (0..100_u16).prop_map(Op::Leap),
         2 => (-5_000..5_000_i64).prop_map(Op::StepWall),
         1 => prop_oneof![Just(-3_600_000_i64), Just(3_600_000), Just(31_536_000_000)].prop_map(Op::StepWall),
         1 => (0..2_000_u16).prop_map(Op::Late),

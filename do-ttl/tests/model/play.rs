@@ -1,7 +1,7 @@
 //! Plays a case in the kit, and holds what was seen to the model.
 
 use crate::{
-    lab::{self, Seen, Table, Told},
+    lab::{self, Kept, Seen, Table, Told},
     model::{self, Owed},
     ops::{Case, Op, STORES, Setup, Turn},
 };
@@ -39,14 +39,19 @@ struct Judge {
     /// What is to be told of, and with the last turn if that was kept.
     owed: Vec<Owed>,
     owed_last: Vec<Owed>,
+    /// What was cleared, if it was not over before.
+    maybe_owed: Vec<Owed>,
     /// Everything was deleted at some time, with what was written down of it.
     deleted: bool,
     newest_instance: u32,
+    /// The instance that has seen what the alarm is.
+    compared: u32,
 }
 
 impl Judge {
     fn turn(&mut self, setup: &Setup, seen: &Seen, turn: &Turn) -> Result<(), String> {
         self.found(setup, seen)?;
+        Self::cleared(setup, seen)?;
         let mut owed = Vec::new();
         let mut before = &seen.before;
         for step in &seen.steps {
@@ -78,7 +83,9 @@ impl Judge {
         let follows = |left: &Table| {
             seen.before.iter().all(|(slot, row)| left.get(slot) == Some(row))
                 && left.iter().all(|(slot, row)| {
-                    seen.before.contains_key(slot) || seen.swept.is_some_and(|now| !model::is_live(row, now))
+                    seen.before.contains_key(slot)
+                        || seen.going.contains(&(slot.clone(), row.version))
+                        || seen.swept.is_some_and(|now| !model::is_live(row, now))
                 })
         };
         let owed = std::mem::take(&mut self.owed_last);
@@ -97,7 +104,9 @@ impl Judge {
         for (slot, row) in left {
             let store = (0..STORES).find(|n| lab::store_name(*n) == slot.0).unwrap_or(0);
             if !seen.before.contains_key(slot) && setup.stores[store].notify {
-                self.owed.push(Owed { slot: slot.clone(), row: row.clone(), is_evicted: false });
+                let is_cleared = seen.going.contains(&(slot.clone(), row.version));
+                let owed = if is_cleared { &mut self.maybe_owed } else { &mut self.owed };
+                owed.push(Owed { slot: slot.clone(), row: row.clone(), is_evicted: false });
             }
         }
         Ok(())
@@ -108,18 +117,38 @@ impl Judge {
         if self.deleted {
             return Ok(()); // with what was told
         }
-        let owed = self.owed.iter().map(|owed| Told {
+        let told_of = |owed: &Owed| Told {
             slot: owed.slot.clone(),
             version: owed.row.version,
             value: owed.row.value.clone(),
             expires: owed.row.expires.unwrap_or_default(),
             is_evicted: owed.is_evicted,
-        });
+        };
+        let maybe: Vec<_> = self.maybe_owed.iter().map(told_of).collect();
+        let mut owed: Vec<_> = self.owed.iter().map(told_of).collect();
+        owed.extend(maybe.into_iter().filter(|maybe| told.contains(maybe)));
         let key = |told: &Told| (told.slot.clone(), told.version);
-        let (mut owed, mut told): (Vec<_>, Vec<_>) = (owed.collect(), told.to_vec());
+        let mut told = told.to_vec();
         owed.sort_by_key(key);
         told.sort_by_key(key);
         if owed == told { Ok(()) } else { Err(format!("told: of {told:?}\nto be told was {owed:?}")) }
+    }
+
+    /// What was there when a clear began is gone when it has ended. What is over and is to be told of is not its matter.
+    fn cleared(setup: &Setup, seen: &Seen) -> Result<(), String> {
+        let stays = |slot: &(String, String), row: &Kept| {
+            let notifies = (0..STORES).any(|n| lab::store_name(n) == slot.0 && setup.stores[n].notify);
+            notifies && !model::is_live(row, seen.now)
+        };
+        for (slot, version) in seen.cleared.iter().flatten() {
+            if let Some(row) = seen.before.get(slot)
+                && row.version == *version
+                && !stays(slot, row)
+            {
+                return Err(format!("cleared: {slot:?} is still there\n{seen:?}"));
+            }
+        }
+        Ok(())
     }
 
     /// Each put has another one.
@@ -152,15 +181,16 @@ impl Judge {
         {
             return Ok(());
         }
-        // One that is left over from what is not there any more is nobody's.
-        if seen.before.values().any(|row| row.expires.is_some())
-            && let Some(before) = seen.armed_before.filter(|before| *before > seen.now)
+        // An instance that has not compared yet may take one for later than it is, which is left over and needed by nobody.
+        let soonest = |table: &Table| table.values().filter_map(|row| row.expires).min();
+        let is_needed = |at: i64| soonest(&seen.before).is_some_and(|soonest| soonest + setup.slack <= at);
+        if let Some(before) = seen.armed_before.filter(|before| *before > seen.now)
+            && (self.compared == seen.instance || is_needed(before))
             && seen.armed.is_none_or(|armed| armed > before)
         {
             return Err(format!("later: the alarm was moved from {before}\n{seen:?}"));
         }
-        let soonest = seen.after.values().filter_map(|row| row.expires).min();
-        let Some(soonest) = soonest.filter(|_| !turn.fail) else { return Ok(()) };
+        let Some(soonest) = soonest(&seen.after).filter(|_| !turn.fail) else { return Ok(()) };
         let wanted = soonest.saturating_add(setup.slack).min(ALARM_MAX_MS).max(next);
         if seen.armed.is_none_or(|armed| armed > wanted) {
             return Err(format!("armed: the alarm should be set for {wanted} or before\n{seen:?}"));
@@ -190,7 +220,7 @@ impl Player {
         let kit = self.kit.clone();
         self.latest = self.latest.max(kit.now());
         match op {
-            Op::Turn(turn) => drop(self.ask(turn).await),
+            Op::Turn(turn) => self.ask(turn).await,
             Op::Beside(turn) => drop(kit.spawn(self.ask(turn))),
             Op::Advance(ms) => kit.advance(Duration::from_millis((*ms).into())).await,
             Op::Leap(hours) => kit.advance(Duration::from_secs(3_600 * u64::from(*hours))).await,
@@ -215,7 +245,10 @@ impl Player {
         self.judge.struck |= matches!(op, Op::Strike(..) | Op::Hibernate | Op::Fail(_));
         self.judge_all()?;
         self.judge.troubled |= self.judge.shaken && self.judge.struck;
-        self.judge.shaken &= !matches!(op, Op::Advance(_) | Op::Leap(_) | Op::Rest);
+        if matches!(op, Op::Advance(_) | Op::Leap(_) | Op::Rest) {
+            self.judge.shaken = false;
+            self.judge.compared = self.judge.newest_instance;
+        }
         Ok(())
     }
 

@@ -1,12 +1,15 @@
 //! When the alarm is set, and what it survives.
 
-use crate::lab::{MINUTE, SECOND, Setup, armed, at_once, jobs, put, rows, stub, wakes, within};
+use crate::lab::{
+    Lab, MINUTE, SECOND, Setup, armed, at_once, jobs, put, rows, stub, try_within, wakes, within,
+};
 use do_core::{
     Failure,
-    kit::{Failing, Strike},
+    kit::{Failing, Kit, Strike},
     prelude::*,
 };
 use do_ttl::{Pace, Settings, Ttl};
+use std::{cell::Cell, rc::Rc};
 
 #[test]
 fn t4_the_alarm_is_set_only_when_something_expires_sooner_and_never_later_by_a_put() {
@@ -55,7 +58,7 @@ fn t8_what_is_empty_or_never_expires_has_no_alarm_and_costs_one_wake_at_most() {
 }
 
 /// Puts in a transaction that is rolled back.
-fn roll_back(lab: &crate::lab::Lab, key: &str, seconds: i64) {
+fn roll_back(lab: &Lab, key: &str, seconds: i64) {
     let rolled = lab.state.sql().transaction(|| -> Result<()> {
         let _ = lab.first().put(key, "1", Ttl::secs(seconds))?;
         Err(Failure::msg("no"))
@@ -79,6 +82,7 @@ fn e13_a_put_that_is_rolled_back_takes_its_alarm_with_it_and_the_next_ones_have_
             let _ = lab.first().put("d", "1", Ttl::secs(20)).unwrap();
         })
         .await;
+        kit.settle().await;
         assert_eq!(armed(&kit).await, Some(begin + SECOND * 21));
         at_once(&kit, |lab| {
             roll_back(lab, "c", 10);
@@ -93,6 +97,7 @@ fn e13_a_put_that_is_rolled_back_takes_its_alarm_with_it_and_the_next_ones_have_
         kit.crash();
         at_once(&kit, |lab| roll_back(lab, "e", 1)).await;
         put(&kit, "f", 100).await;
+        kit.settle().await;
         assert_eq!(armed(&kit).await, Some(kit.now() + SECOND * 101));
     });
 }
@@ -100,7 +105,9 @@ fn e13_a_put_that_is_rolled_back_takes_its_alarm_with_it_and_the_next_ones_have_
 #[test]
 fn e12_what_the_constructor_puts_is_swept_whatever_woke_the_object() {
     for slot in [false, true] {
-        let born: fn(&crate::lab::Lab) = |lab| drop(lab.first().put("born", "1", Ttl::secs(60)).unwrap());
+        let born: fn(&Lab) = |lab| {
+            let _ = lab.first().put("born", "1", Ttl::secs(60)).unwrap();
+        };
         let kit = Setup { slot, born: Some(born), ..Setup::new() }.start();
         kit.run(async {
             let begin = kit.now();
@@ -112,7 +119,7 @@ fn e12_what_the_constructor_puts_is_swept_whatever_woke_the_object() {
             kit.advance(SECOND * 61).await;
             assert_eq!(wakes().len(), 1);
             kit.advance(SECOND * 61).await;
-            assert_eq!(wakes().len(), 2, "slot {slot}");
+            assert_eq!(wakes().len(), 1, "slot {slot}");
             kit.crash();
             assert_eq!(rows(&kit).await, 1);
         });
@@ -176,28 +183,42 @@ fn e7_a_run_that_fails_comes_again() {
     }
 }
 
+thread_local! {
+    static FAILING: Cell<bool> = const { Cell::new(false) };
+}
+
 #[test]
 fn e8_a_run_that_failed_until_it_was_given_up_begins_anew_with_the_next_use() {
-    let kit = Setup::new().start();
-    kit.run(async {
-        put(&kit, "a", 60).await;
-        put(&kit, "b", 3_600).await;
-        kit.advance(MINUTE).await;
-        for _ in 0..7 {
-            kit.fail_next(&stub(&kit), Failing::Sql);
-            // Of the alarm's run alone: the rest is looked at when all is over.
-            kit.advance(SECOND).await;
-            while wakes().is_empty() {
-                kit.advance(SECOND).await;
+    let before: fn(&Rc<Lab>) -> Result<()> =
+        |_| if FAILING.get() { Err(Failure::msg("as it was told")) } else { Ok(()) };
+    for stays in [false, true] {
+        let kit = Setup { before: Some(before), ..Setup::new() }.start();
+        kit.run(async {
+            put(&kit, "a", 60).await;
+            put(&kit, "b", 3_600).await;
+            if stays {
+                stay(&kit);
             }
-        }
-        kit.heal();
-        kit.advance(MINUTE * 2).await;
-        // A use is enough, no put.
-        assert_eq!(at_once(&kit, |lab| lab.first().get("b").unwrap().is_some()).await, true);
-        kit.advance(SECOND).await;
-        assert_eq!(rows(&kit).await, 1);
-    });
+            FAILING.set(true);
+            kit.advance(MINUTE * 5).await;
+            FAILING.set(false);
+            assert_eq!(wakes().len(), 7);
+            // A use is enough, no put.
+            assert!(at_once(&kit, |lab| lab.first().get("b").unwrap().is_some()).await);
+            kit.advance(SECOND).await;
+            assert_eq!((rows(&kit).await, wakes().len()), (1, 1), "in memory all the time: {stays}");
+        });
+    }
+}
+
+/// The object stays in memory.
+fn stay(kit: &Kit) {
+    let world = kit.clone();
+    drop(
+        kit.spawn(
+            async move { within(&world, |lab| async move { lab.state.sleep(MINUTE * 10).await }).await },
+        ),
+    );
 }
 
 #[test]
@@ -270,7 +291,7 @@ fn e14_during_a_run_everything_is_deleted_and_what_is_put_then_has_its_alarm_in_
             let within = kit.spawn({
                 let kit = kit.clone();
                 async move {
-                    let done = crate::lab::try_within(&kit, |lab| async move {
+                    let done = try_within(&kit, |lab| async move {
                         lab.state.sleep(MINUTE).await;
                         lab.state.delete_all().unwrap();
                         let _ = lab.first().put("z", "1", Ttl::secs(60)).unwrap();
@@ -279,7 +300,7 @@ fn e14_during_a_run_everything_is_deleted_and_what_is_put_then_has_its_alarm_in_
                 }
             });
             kit.advance(SECOND * 61).await;
-            drop(within.await);
+            let _ = within.await;
             kit.advance(SECOND * 70).await;
             let steps = kit.steps();
             kit.heal();
@@ -297,17 +318,11 @@ fn e14_during_a_run_everything_is_deleted_and_what_is_put_then_has_its_alarm_in_
 fn an_alarm_that_was_lost_is_mended_by_a_use_after_a_minute() {
     let kit = Setup::new().start();
     kit.run(async {
-        let lose = |lab: std::rc::Rc<crate::lab::Lab>| async move {
-            lab.state.alarms().delete().await.unwrap();
-            // Stays in memory.
-            lab.state.sleep(MINUTE * 3).await;
-        };
         for write in [false, true] {
             put(&kit, "a", 30).await;
-            kit.spawn({
-                let kit = kit.clone();
-                async move { within(&kit, lose).await }
-            });
+            stay(&kit);
+            kit.settle().await;
+            within(&kit, |lab| async move { lab.state.alarms().delete().await.unwrap() }).await;
             kit.advance(SECOND * 95).await;
             assert_eq!((wakes().len(), rows(&kit).await), (0, 1));
             if write {
@@ -377,20 +392,22 @@ fn t19_a_crash_at_any_step_leaves_no_row_without_an_alarm() {
                     kit.at_step(step, &strike);
                 }
                 kit.run(async {
-                    let puts = crate::lab::try_within(&kit, |lab| async move {
-                        for n in 0..4 {
-                            let _ = lab.store("s").put(&format!("{n}"), "1", Ttl::secs(60 - n)).unwrap();
-                            let _ = lab.store("t").put(&format!("{n}"), "1", Ttl::secs(50 + n)).unwrap();
-                            lab.state.sleep(Duration::from_millis(1)).await;
-                        }
-                    });
-                    let puts = kit.spawn(async move { drop(puts.await) });
+                    let world = kit.clone();
+                    drop(kit.spawn(async move {
+                        let puts = try_within(&world, |lab| async move {
+                            for n in 0..4 {
+                                let _ = lab.store("s").put(&n.to_string(), "1", Ttl::secs(60 - n)).unwrap();
+                                let _ = lab.store("t").put(&n.to_string(), "1", Ttl::secs(50 + n)).unwrap();
+                                lab.state.sleep(Duration::from_millis(1)).await;
+                            }
+                        });
+                        puts.await.is_ok()
+                    }));
                     kit.advance(SECOND * 75).await;
-                    drop(puts);
                     let steps = kit.steps();
                     kit.heal();
                     // Without an event since the crash: the alarm alone has to have done it.
-                    assert_eq!(at_once(&kit, crate::lab::Lab::rows).await, 0, "{slot} {step:?}");
+                    assert_eq!(at_once(&kit, Lab::rows).await, 0, "{slot} {step:?}");
                     steps
                 })
             };

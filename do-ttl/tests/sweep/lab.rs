@@ -23,7 +23,7 @@ pub(crate) struct Setup {
     /// What the constructor does.
     pub(crate) born: Option<fn(&Lab)>,
     /// What the alarm does before it sweeps.
-    pub(crate) before: Option<fn(&Lab) -> Result<()>>,
+    pub(crate) before: Option<fn(&Rc<Lab>) -> Result<()>>,
 }
 
 /// What a piece of work sees of the object.
@@ -49,6 +49,10 @@ impl Lab {
 
     pub(crate) fn first(&self) -> &TtlStore<HostState> {
         &self.stores[0]
+    }
+
+    pub(crate) fn stores(&self) -> impl Iterator<Item = &TtlStore<HostState>> {
+        self.stores.iter()
     }
 
     /// Rows of all stores that are there, expired or not, and of what waits to be told.
@@ -180,7 +184,10 @@ pub(crate) async fn at_once<T: 'static>(kit: &Kit, work: impl FnOnce(&Lab) -> T 
 
 /// Puts a value into the first store.
 pub(crate) async fn put(kit: &Kit, key: &'static str, seconds: i64) {
-    at_once(kit, move |lab| drop(lab.first().put(key, key, do_ttl::Ttl::secs(seconds)).unwrap())).await;
+    at_once(kit, move |lab| {
+        let _ = lab.first().put(key, key, do_ttl::Ttl::secs(seconds)).unwrap();
+    })
+    .await;
 }
 
 pub(crate) async fn rows(kit: &Kit) -> i64 {

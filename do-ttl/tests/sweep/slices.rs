@@ -3,7 +3,7 @@
 use crate::lab::{Lab, MINUTE, SECOND, Setup, at_once, put, rows, wakes, within};
 use do_core::prelude::*;
 use do_ttl::{Pace, Settings, Ttl};
-use std::rc::Rc;
+use std::{cell::RefCell, rc::Rc};
 
 fn fill(lab: &Lab, store: &str, n: u32, bytes: usize) {
     for key in 0..n {
@@ -12,46 +12,52 @@ fn fill(lab: &Lab, store: &str, n: u32, bytes: usize) {
     }
 }
 
-/// How many rows are left in each turn of an event that runs beside the sweep, when that changes.
-async fn watch(lab: Rc<Lab>) -> Vec<i64> {
-    let mut seen = vec![lab.rows()];
-    while seen.last() != Some(&0) {
-        lab.state.sleep(Duration::ZERO).await;
-        let now = lab.rows();
-        if seen.last() != Some(&now) {
-            seen.push(now);
+thread_local! {
+    /// What was there in each store when that changed.
+    static SEEN: RefCell<Vec<Vec<u64>>> = RefCell::default();
+}
+
+/// Looks beside a run, in turns of its own, until nothing changes any more.
+fn watch(lab: &Rc<Lab>) -> Result<()> {
+    let lab = Rc::clone(lab);
+    lab.state.clone().wait_until(async move {
+        let mut since = 0;
+        while since < 20 {
+            let now: Vec<u64> = lab.stores().map(|store| store.stats().unwrap().backlog).collect();
+            since = SEEN.with_borrow_mut(|seen| {
+                if seen.last() == Some(&now) {
+                    return since + 1;
+                }
+                seen.push(now);
+                0
+            });
+            lab.state.sleep(Duration::ZERO).await;
         }
-    }
-    seen
+    });
+    Ok(())
 }
 
 #[test]
-fn t6_a_slice_is_a_turn_and_other_events_run_between() {
-    for (pace, expected) in [
-        (Pace::new().slice_rows(4), vec![10, 6, 2, 0]),
-        // The rest comes in a run of its own right after.
-        (Pace::new().slice_rows(4).rows_per_wake(5), vec![10, 6, 5, 1, 0]),
+fn t6_a_slice_is_a_turn() {
+    for (pace, runs, slices) in [
+        (Pace::new(), 1, 1),
+        (Pace::new().slice_rows(4), 1, 3),
+        // 4 and 2, and the rest in a run of its own right after.
+        (Pace::new().slice_rows(4).rows_per_wake(6), 2, 4),
         // Of 1,005 bytes each.
-        (Pace::new().slice_bytes(3_015), vec![10, 7, 4, 1, 0]),
-        (Pace::new().slice_bytes(1), vec![10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0]),
+        (Pace::new().slice_bytes(3_015), 1, 4),
+        (Pace::new().slice_bytes(1), 1, 11),
     ] {
         let kit = Setup { pace, ..Setup::new() }.start();
         kit.run(async {
             at_once(&kit, |lab| fill(lab, "s", 10, 1_000)).await;
-            let watching = kit.spawn({
-                let kit = kit.clone();
-                async move {
-                    within(&kit, |lab| async move {
-                        lab.state.sleep(SECOND * 61).await;
-                        watch(lab).await
-                    })
-                    .await
-                }
-            });
-            kit.advance(SECOND * 62).await;
-            assert_eq!(watching.await, expected);
-            let runs = if expected.len() == 5 && expected[2] == 5 { 2 } else { 1 };
-            assert_eq!(wakes().len(), runs);
+            kit.advance(MINUTE).await;
+            let before = kit.history().len();
+            kit.advance(SECOND * 2).await;
+            assert_eq!(wakes().len(), runs, "{pace:?}");
+            let commits = kit.history()[before..].matches("commits").count();
+            assert_eq!(commits, slices, "{pace:?}");
+            assert_eq!(rows(&kit).await, 0);
         });
     }
 }
@@ -74,7 +80,7 @@ fn no_store_waits_for_another_to_be_done() {
     let pace = Pace::new().slice_rows(10).rows_per_wake(50);
     let names = ["a", "b", "c"];
     let stores = names.map(|name| (name, Settings::new())).to_vec();
-    let kit = Setup { pace, stores, ..Setup::new() }.start();
+    let kit = Setup { pace, stores, before: Some(watch), ..Setup::new() }.start();
     kit.run(async {
         at_once(&kit, |lab| {
             fill(lab, "a", 200, 1);
@@ -82,27 +88,12 @@ fn no_store_waits_for_another_to_be_done() {
             fill(lab, "c", 20, 1);
         })
         .await;
-        let left = |lab: &Lab| ["a", "b", "c"].map(|name| lab.store(name).stats().unwrap().backlog);
-        let seen = kit.spawn({
-            let kit = kit.clone();
-            async move {
-                within(&kit, move |lab| async move {
-                    lab.state.sleep(SECOND * 61).await;
-                    let mut seen = vec![left(&lab)];
-                    while seen.last() != Some(&[0, 0, 0]) {
-                        lab.state.sleep(Duration::ZERO).await;
-                        seen.push(left(&lab));
-                    }
-                    seen
-                })
-                .await
-            }
-        });
+        SEEN.take();
         kit.advance(SECOND * 70).await;
-        let seen = seen.await;
+        let seen = SEEN.take();
         // After 60 rows, those with 20 are done.
-        let small = seen.iter().position(|[_, b, c]| b + c == 0).unwrap();
-        assert!(seen[small][0] >= 170, "{seen:?}");
+        let small = seen.iter().find(|left| left[1] + left[2] == 0).unwrap();
+        assert!(small[0] >= 140, "{seen:?}");
         assert_eq!(wakes().len(), 5);
     });
 }

@@ -1,6 +1,6 @@
 //! What the alarm costs: sets and wakes for each million puts. The whole million with `DO_LONG` in the environment.
 
-use crate::lab::{Lab, SECOND, Setup, rows, wakes, within};
+use crate::lab::{Lab, SECOND, Setup, wakes, within};
 use do_core::prelude::*;
 use do_ttl::Ttl;
 use std::rc::Rc;
@@ -28,9 +28,6 @@ fn traffic(workload: Workload, puts: u64) -> (u64, u64) {
         });
         kit.advance(Duration::from_millis(puts + 1)).await;
         let measured = (sets.await, wakes().len() as u64);
-        // And all of it goes.
-        kit.advance(SECOND * 3_700).await;
-        assert_eq!(rows(&kit).await, 0);
         measured
     })
 }
@@ -41,7 +38,9 @@ fn uniform(lab: &Lab, random: &mut fastrand::Rng, n: u64, most: i64) {
 }
 
 const WORKLOADS: [(&str, Workload); 4] = [
-    ("constant 60 s", |lab, _, n| drop(lab.first().put(&n.to_string(), "v", Ttl::secs(60)).unwrap())),
+    ("constant 60 s", |lab, _, n| {
+        let _ = lab.first().put(&n.to_string(), "v", Ttl::secs(60)).unwrap();
+    }),
     ("uniform 1 s to 1 h", |lab, random, n| uniform(lab, random, n, 3_600_000)),
     ("uniform 1 s to 60 s", |lab, random, n| uniform(lab, random, n, 60_000)),
     ("10,000 sliding sessions of 60 s", |lab, random, _| {
@@ -54,7 +53,7 @@ const WORKLOADS: [(&str, Workload); 4] = [
 
 #[test]
 fn t3_the_alarm_is_set_and_comes_about_once_in_the_slack_however_many_puts_there_are() {
-    let puts = if std::env::var_os("DO_LONG").is_some() { 1_000_000 } else { 70_000 };
+    let puts = if std::env::var_os("DO_LONG").is_some() { 1_000_000 } else { 15_000 };
     for (name, workload) in WORKLOADS {
         let (sets, wakes) = traffic(workload, puts);
         println!("{name}: {sets} sets and {wakes} wakes for {puts} puts in {} s", puts / 1_000);

@@ -4,6 +4,7 @@ mod alarm;
 mod erase;
 mod limits;
 mod permissions;
+mod reading;
 mod space;
 mod splitting;
 mod statements;

@@ -15,6 +15,7 @@ use do_core::{
     testing::{Case, Deployment, Difference, Driver},
     tokio::{Builder, HostEnv},
 };
+use do_ttl::TtlCache;
 use std::process::ExitCode;
 use ttl_suite::{TtlProbe, route};
 
@@ -31,15 +32,15 @@ impl Suite for Ttl {
     }
 
     fn namespaces(_: Deployment) -> &'static [&'static str] {
-        &["TTL"]
+        &["TTL", "CACHE"]
     }
 
     fn kit(builder: kit::Builder, _: Deployment) -> kit::Builder {
-        builder.object::<TtlProbe<_>>("TTL")
+        builder.object::<TtlProbe<_>>("TTL").object::<TtlCache<_>>("CACHE")
     }
 
     fn host(builder: Builder, _: Deployment) -> Builder {
-        builder.object::<TtlProbe<_>>("TTL")
+        builder.object::<TtlProbe<_>>("TTL").object::<TtlCache<_>>("CACHE")
     }
 
     fn route(request: Request, env: HostEnv) -> Answer {

@@ -74,5 +74,10 @@ impl<D: Driver> Stores<D> for Lab<D> {
 
 /// A command for the [`MAIN`] store.
 pub(crate) fn on_main(command: Value) -> Value {
-    json!({"store": [MAIN, command]})
+    named("store", vec![MAIN.into(), command])
+}
+
+/// An object with one field.
+pub(crate) fn named(name: &str, value: impl Into<Value>) -> Value {
+    [(name, value)].into_iter().collect()
 }

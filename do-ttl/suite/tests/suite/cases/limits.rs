@@ -79,45 +79,46 @@ async fn keys<D: Driver>(lab: &Lab<D>) -> Result<String, Fault> {
 
 async fn entries<D: Driver>(lab: &Lab<D>) -> Outcome {
     limited(lab, json!({"max_entries": 3})).await?;
-    let puts: Vec<_> = [("c", 30_000), ("a", 10_000), ("b", 20_000), ("d", 40_000), ("z", 5_000)]
-        .iter()
-        .flat_map(|(key, ms)| [put(key, 9, *ms), limits("usage"), limits("exact")])
-        .collect();
+    let puts: Vec<_> =
+        [("c", 3_000_000), ("a", 1_000_000), ("b", 2_000_000), ("d", 4_000_000), ("z", 500_000)]
+            .iter()
+            .flat_map(|(key, ms)| [put(key, 9, *ms), limits("usage"), limits("exact")])
+            .collect();
     let told = lab.tell("a", json!(puts)).await?;
     let usages: Vec<_> = told.as_array().into_iter().flatten().skip(1).step_by(3).cloned().collect();
     same("usage", json!(usages), json!([[1, 10], [2, 20], [3, 30], [3, 30], [3, 30]]))?;
     holds("each is exact", (0..5).all(|n| told[3 * n + 2] == true))?;
     same("keys", keys(lab).await?, "c d z")?;
-    lab.tell("a", put("e", 9, 50_000)).await?;
+    lab.tell("a", put("e", 9, 5_000_000)).await?;
     same("keys", keys(lab).await?, "c d e")?;
     same("evicted", ask(lab, "stats").await?["evicted"].clone(), 3)
 }
 
 async fn bytes<D: Driver>(lab: &Lab<D>) -> Outcome {
     limited(lab, json!({"max_bytes": 100})).await?;
-    lab.tell("a", json!([put("a", 29, 10_000), put("b", 29, 20_000), put("c", 29, 30_000)])).await?;
+    lab.tell("a", json!([put("a", 29, 1_000_000), put("b", 29, 2_000_000), put("c", 29, 3_000_000)])).await?;
     has(lab, 3, 90).await?;
-    lab.tell("a", put("d", 39, 40_000)).await?;
+    lab.tell("a", put("d", 39, 4_000_000)).await?;
     same("keys", keys(lab).await?, "b c d")?;
     has(lab, 3, 100).await?;
     // What takes the place of itself does not make room for itself.
-    lab.tell("a", put("b", 30, 5_000)).await?;
+    lab.tell("a", put("b", 30, 500_000)).await?;
     same("keys", keys(lab).await?, "b d")?;
     has(lab, 2, 71).await?;
-    lab.tell("a", put("b", 9, 5_000)).await?;
+    lab.tell("a", put("b", 9, 500_000)).await?;
     has(lab, 2, 50).await
 }
 
 async fn bounded<D: Driver>(lab: &Lab<D>) -> Outcome {
     limited(lab, json!({"max_bytes": 400})).await?;
-    lab.main("a", json!({"fill": [0, 20, 12, 60_000]})).await?;
+    lab.main("a", json!({"fill": [0, 20, 12, 6_000_000]})).await?;
     has(lab, 20, 400).await?;
     for left in [12, 4] {
-        let error = lab.refused("a", put("l", 399, 60_000)).await?;
+        let error = lab.refused("a", put("l", 399, 6_000_000)).await?;
         same("kind", error.kind.as_str(), "Transient")?;
         has(lab, left, left * 20).await?;
     }
-    lab.tell("a", put("l", 399, 60_000)).await?;
+    lab.tell("a", put("l", 399, 6_000_000)).await?;
     has(lab, 1, 400).await?;
     let stats = ask(lab, "stats").await?;
     same("evicted, refused", json!([stats["evicted"], stats["refused"]]), json!([20, 2]))
@@ -125,11 +126,11 @@ async fn bounded<D: Driver>(lab: &Lab<D>) -> Outcome {
 
 async fn too_large<D: Driver>(lab: &Lab<D>) -> Outcome {
     limited(lab, json!({"max_bytes": 100})).await?;
-    lab.tell("a", put("a", 9, 10_000)).await?;
-    let error = lab.refused("a", put("b", 100, 10_000)).await?;
+    lab.tell("a", put("a", 9, 1_000_000)).await?;
+    let error = lab.refused("a", put("b", 100, 1_000_000)).await?;
     same("kind", error.kind.as_str(), "Limit")?;
     same("keys", keys(lab).await?, "a")?;
-    lab.tell("a", put("b", 99, 10_000)).await?;
+    lab.tell("a", put("b", 99, 1_000_000)).await?;
     same("keys", keys(lab).await?, "b")
 }
 
@@ -137,9 +138,10 @@ async fn refuses<D: Driver>(lab: &Lab<D>) -> Outcome {
     let slack =
         json!({"pace": {"slack_ms": 60_000}, "stores": {MAIN: {"max_entries": 2, "on_full": "refuse"}}});
     lab.configure("a", slack).await?;
-    lab.tell("a", json!([put("a", 9, 200), put("b", 9, 60_000)])).await?;
-    let error = lab.refused("a", put("c", 9, 60_000)).await?;
-    same("kind", error.kind.as_str(), "Limit")?;
+    // In one turn, in which nothing expires.
+    let third = json!({"attempt": put("c", 9, 60_000)});
+    let told = lab.tell("a", json!([put("a", 9, 200), put("b", 9, 60_000), third])).await?;
+    same("kind", told[2]["error"]["kind"].clone(), "Limit")?;
     lab.advance(Duration::from_millis(250)).await?;
     lab.tell("a", put("c", 9, 60_000)).await?;
     same("keys", keys(lab).await?, "b c")?;
@@ -153,30 +155,36 @@ async fn refuses<D: Driver>(lab: &Lab<D>) -> Outcome {
 async fn never<D: Driver>(lab: &Lab<D>) -> Outcome {
     limited(lab, json!({"max_entries": 2})).await?;
     let stays = on_main(json!({"put": ["a", "stays", null]}));
-    lab.tell("a", json!([stays, put("b", 9, 10_000), put("c", 9, 10_000)])).await?;
+    lab.tell("a", json!([stays, put("b", 9, 1_000_000), put("c", 9, 1_000_000)])).await?;
     same("keys", keys(lab).await?, "a c")?;
     lab.main("a", json!({"put": ["c", "stays", null]})).await?;
-    let error = lab.refused("a", put("d", 9, 10_000)).await?;
+    let error = lab.refused("a", put("d", 9, 1_000_000)).await?;
     same("kind", error.kind.as_str(), "Limit")?;
     same("keys", keys(lab).await?, "a c")
 }
 
 async fn counted<D: Driver>(lab: &Lab<D>) -> Outcome {
     limited(lab, json!({"max_entries": 100})).await?;
-    lab.main("a", json!({"fill": [0, 70, 12, 300]})).await?;
-    lab.main("a", json!({"fill": [70, 75, 12, 60_000]})).await?;
-    has(lab, 75, 1_500).await?;
-    let undone = json!([put("x", 9, 60_000), on_main(json!({"remove": "00000070"}))]);
-    lab.tell("a", json!({"transaction": {"fails": true, "does": undone}})).await?;
-    has(lab, 75, 1_500).await?;
-    let removals = json!([
+    let undone = json!([put("x", 9, 600_000), on_main(json!({"remove": "00000070"}))]);
+    // In one turn, in which nothing expires.
+    let told = json!([
+        on_main(json!({"fill": [0, 70, 12, 300]})),
+        on_main(json!({"fill": [70, 75, 12, 600_000]})),
+        limits("usage"),
+        limits("exact"),
+        {"transaction": {"fails": true, "does": undone}},
+        limits("usage"),
+        limits("exact"),
         on_main(json!({"remove": "00000070"})),
         on_main(json!({"take": "00000071"})),
         on_main(json!({"touch": ["00000072", 0]})),
-        on_main(json!({"put": ["00000073", "gone", 0]}))
+        on_main(json!({"put": ["00000073", "gone", 0]})),
+        limits("usage"),
+        limits("exact")
     ]);
-    lab.tell("a", removals).await?;
-    has(lab, 71, 1_420).await?;
+    let told = lab.tell("a", told).await?;
+    let usages = json!([told[2], told[3], told[5], told[6], told[11], told[12]]);
+    same("usage", usages, json!([[75, 1_500], true, [75, 1_500], true, [71, 1_420], true]))?;
     lab.advance(Duration::from_millis(350)).await?;
     same("live", ask(lab, "count").await?, 1)?;
     let rows = async || lab.rows("a").await;
@@ -269,11 +277,14 @@ async fn others<D: Driver>(lab: &Lab<D>) -> Outcome {
 
 async fn stats<D: Driver>(lab: &Lab<D>) -> Outcome {
     lab.configure("a", json!({"pace": {"slack_ms": 400}, "stores": {MAIN: {"max_entries": 9}}})).await?;
-    lab.main("a", json!({"fill": [0, 5, 12, 300]})).await?;
-    lab.main("a", json!({"put": ["k", "v", 60_000]})).await?;
-    lab.main("a", json!({"get": "k"})).await?;
-    lab.main("a", json!({"get": "none"})).await?;
-    let stats = ask(lab, "stats").await?;
+    let told = json!([
+        on_main(json!({"fill": [0, 5, 12, 300]})),
+        on_main(json!({"put": ["k", "v", 600_000]})),
+        on_main(json!({"get": "k"})),
+        on_main(json!({"get": "none"})),
+        limits("stats")
+    ]);
+    let stats = lab.tell("a", told).await?[4].clone();
     let told = json!([stats["hits"], stats["misses"], stats["puts"], stats["usage"], stats["alarms_set"]]);
     same("statistics", told, json!([1, 1, 6, [6, 102], 1]))?;
     holds("the database has a size", stats["database_size"].as_u64() > Some(4_096))?;
@@ -283,46 +294,61 @@ async fn stats<D: Driver>(lab: &Lab<D>) -> Outcome {
     same("usage, and what is overdue", json!([stats["usage"], stats["overdue_ms"]]), json!([[1, 2], null]))
 }
 
+/// What each of them costs: rows read, rows written, and alarms set.
+async fn priced<D: Driver>(lab: &Lab<D>, wanted: &[(&str, Value, [u64; 3])]) -> Outcome {
+    let mut told = Vec::new();
+    for (what, command, _) in wanted {
+        let cost = lab.tell("a", json!({ "cost": command })).await?;
+        told.push(json!([what, cost]));
+    }
+    same("costs", told, wanted.iter().map(|(what, _, cost)| json!([what, cost])).collect::<Vec<_>>())
+}
+
 async fn costs<D: Driver>(lab: &Lab<D>) -> Outcome {
     limited(lab, json!({"max_entries": 12})).await?;
-    lab.main("a", json!({"fill": [0, 10, 10, 60_000]})).await?;
-    let cost = async |what: &str, command: Value, wanted: [u64; 3]| {
-        same(what, lab.cost("a", command).await?, wanted)
-    };
-    cost("a new one", json!({"put": ["k", "v", 60_000]}), [1, 3, 0]).await?;
-    cost("over another", json!({"put": ["k", "longer", 70_000]}), [2, 3, 0]).await?;
-    cost("over one as large", json!({"put": ["k", "longer", 70_000]}), [1, 2, 0]).await?;
-    cost("one that does not expire", json!({"put": ["n", "v", null]}), [1, 2, 0]).await?;
-    // The one that goes is found, and deleted.
-    cost("in the place of another", json!({"put": ["l", "v", 60_000]}), [4, 4, 0]).await?;
-    cost("a removal", json!({"remove": "l"}), [3, 2, 0]).await?;
-    cost("a removal of nothing", json!({"remove": "l"}), [0, 0, 0]).await?;
-    cost("a use", json!({"get": "k"}), [1, 0, 0]).await
+    lab.main("a", json!({"fill": [0, 10, 10, 600_000]})).await?;
+
+    let wanted = [
+        ("a new one", on_main(json!({"put": ["k", "v", 600_000]})), [1, 3, 0]),
+        ("over another", on_main(json!({"put": ["k", "longer", 700_000]})), [2, 3, 0]),
+        ("over one as large", on_main(json!({"put": ["k", "longer", 700_000]})), [1, 2, 0]),
+        ("one that does not expire", on_main(json!({"put": ["n", "v", null]})), [1, 2, 0]),
+        // The one that goes is found, and deleted.
+        ("in the place of another", on_main(json!({"put": ["l", "v", 600_000]})), [5, 4, 0]),
+        ("a removal", on_main(json!({"remove": "l"})), [3, 2, 0]),
+        ("a removal of nothing", on_main(json!({"remove": "l"})), [0, 0, 0]),
+        ("a use", on_main(json!({"get": "k"})), [1, 0, 0]),
+    ];
+    priced(lab, &wanted).await
 }
 
 async fn free<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let cost = async |what: &str, command: Value, wanted: [u64; 3]| {
-        same(what, lab.cost("a", command).await?, wanted)
-    };
-    lab.main("a", json!({"fill": [0, 10, 10, 60_000]})).await?;
-    cost("a new one", json!({"put": ["k", "v", 60_000]}), [0, 2, 0]).await?;
-    cost("a removal", json!({"remove": "k"}), [2, 1, 0]).await?;
+    lab.main("a", json!({"fill": [0, 10, 10, 600_000]})).await?;
+    let wanted = [
+        ("a new one", on_main(json!({"put": ["k", "v", 600_000]})), [0, 2, 0]),
+        ("a removal", on_main(json!({"remove": "k"})), [1, 1, 0]),
+    ];
+    priced(lab, &wanted).await?;
     let tables = json!({"stored": {"sql": "SELECT count(*) FROM sqlite_master WHERE name = '_ttl_stores'"}});
     same("tables of limits", lab.tell("a", tables).await?, json!([[0]]))
 }
 
 async fn clear_costs<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let cost = async |what: &str, command: &str, wanted: [u64; 3]| {
-        let cost = lab.tell("a", json!({"cost": limits(command)})).await?;
-        same(what, serde_json::from_value::<[u64; 3]>(cost)?, wanted)
-    };
     limited(lab, json!({"max_entries": 1_000})).await?;
-    lab.main("a", json!({"fill": [0, 640, 10, 60_000]})).await?;
-    cost("count", "count", [1, 0, 0]).await?;
-    cost("usage", "usage", [1, 0, 0]).await?;
-    cost("clear", "clear", [1_290, 650, 0]).await?;
+    let fill = on_main(json!({"fill": [0, 640, 10, 600_000]}));
+    lab.tell("a", fill.clone()).await?;
+    // The first that is not expired is looked at.
+    let wanted = [
+        ("count", limits("count"), [2, 0, 0]),
+        ("usage", limits("usage"), [1, 0, 0]),
+        ("clear", limits("clear"), [1_940, 650, 0]),
+    ];
+    priced(lab, &wanted).await?;
     limited(lab, json!({})).await?;
-    lab.main("a", json!({"fill": [0, 640, 10, 60_000]})).await?;
-    cost("count without limits", "count", [640, 0, 0]).await?;
-    cost("clear without limits", "clear", [1_280, 640, 0]).await
+    lab.tell("a", fill).await?;
+    let wanted = [
+        ("count without limits", limits("count"), [640, 0, 0]),
+        ("clear without limits", limits("clear"), [1_920, 640, 0]),
+    ];
+    priced(lab, &wanted).await
 }

@@ -48,11 +48,14 @@ async fn conditions<D: Driver>(lab: &Lab<D>) -> Outcome {
 
 async fn expired<D: Driver>(lab: &Lab<D>) -> Outcome {
     let put = |key: &str, ttl: Value| on_main(json!({"put": [key, "v", ttl]}));
-    let puts = [put("a", json!(1_000)), put("b", json!(60_000)), put("c", json!({"sliding": 5_000}))];
-    lab.tell("a", json!(puts)).await?;
+    let puts = [put("a", json!(1_000)), put("b", json!(60_000)), put("c", json!({"sliding": 3_600_000}))];
+    // In one turn, in which time stands still.
+    let mut commands = puts.to_vec();
+    commands.push(json!({"list": [MAIN, {"keys": {"limit": 2}}]}));
+    let told = lab.tell("a", json!(commands)).await?;
+    same("before", told[3]["keys"].clone(), json!(["a", "b"]))?;
     let before =
         lab.tell("a", json!({"stored": {"sql": "SELECT expires FROM _ttl WHERE key = 'c'"}})).await?;
-    keys(lab, json!({"limit": 2}), &["a", "b"]).await?;
     lab.advance(Duration::from_millis(1_050)).await?;
     keys(lab, json!({}), &["b", "c"]).await?;
     let after = lab.tell("a", json!({"stored": {"sql": "SELECT expires FROM _ttl WHERE key = 'c'"}})).await?;

@@ -1,6 +1,6 @@
 //! Loading.
 
-use crate::stores::{MAIN, Stores, on_main};
+use crate::stores::{MAIN, Stores, named, on_main};
 use do_core::testing::{Case, Driver, Fault, Lab, Local, Outcome, all, same, unless};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -34,11 +34,11 @@ fn load(load: Value) -> Value {
 }
 
 fn later(ms: u64, command: Value) -> Value {
-    json!({"load": [MAIN, {"later": [ms, command]}]})
+    named("load", vec![MAIN.into(), named("later", vec![ms.into(), command])])
 }
 
 fn attempt(command: Value) -> Value {
-    json!({ "attempt": command })
+    named("attempt", command)
 }
 
 /// What these give when they are done at once in one request.

@@ -1,6 +1,6 @@
 //! Many keys at once.
 
-use crate::stores::{MAIN, Stores};
+use crate::stores::{MAIN, Stores, named};
 use do_core::testing::{Case, Driver, Fault, HostKind, Lab, Outcome, same};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -25,7 +25,7 @@ async fn many<D: Driver>(lab: &Lab<D>, command: Value) -> Result<Value, Fault> {
 }
 
 fn many_command(command: Value) -> Value {
-    json!({"many": [MAIN, command]})
+    named("many", vec![MAIN.into(), command])
 }
 
 async fn order<D: Driver>(lab: &Lab<D>) -> Outcome {
@@ -56,11 +56,12 @@ async fn all_or_none<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn thousands<D: Driver>(lab: &Lab<D>) -> Outcome {
-    many(lab, json!({"fill": [0, 1_000, 10, 3_000]})).await?;
+    many(lab, json!({"fill": [0, 1_000, 10, 3_600_000]})).await?;
     let keys: Vec<_> = (0..1_000).rev().map(|n| format!("{n:08}")).collect();
     same("the values", many(lab, json!({ "get": keys })).await?, json!(vec![".........."; 1_000]))?;
-    same("removed", many(lab, json!({"remove_filled": [10, 2_000]})).await?, 990)?;
-    lab.advance(Duration::from_millis(3_050)).await?;
+    same("removed", many(lab, json!({"remove_filled": [0, 2_000]})).await?, 1_000)?;
+    many(lab, json!({"fill": [0, 10, 10, 500]})).await?;
+    lab.advance(Duration::from_millis(550)).await?;
     same("expired", many(lab, json!({"remove_filled": [0, 10]})).await?, 0)?;
     let rows = async || lab.rows("a").await;
     lab.eventually("rows", Duration::from_secs(10), rows, |rows| *rows == 0).await?;

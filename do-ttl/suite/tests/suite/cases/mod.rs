@@ -2,6 +2,7 @@
 //! the notes on stores that expire, `c`, `e` and `f` those of the contract.
 
 mod basic;
+mod cache;
 mod costs;
 mod kept;
 mod limits;
@@ -25,6 +26,7 @@ pub(crate) fn all<D: Driver>() -> Vec<Case<D>> {
         load::cases(),
         limits::cases(),
         sweep::cases(),
+        cache::cases(),
     ];
     features.into_iter().flatten().collect()
 }
