@@ -433,9 +433,8 @@ mod native {
         let delete = delete(&dir, &object.file, rows, bytes)?;
         let each = micros(delete.cpu) / rows as f64;
         println!(
-            "\nCPU of the sweep {sweep:.1} us a row ({:.1} us of it are no read), in {:.1} s; one DELETE {each:.1} us a row, \
+            "\nCPU of the sweep {sweep:.1} us a row without the reads, in {:.1} s; one DELETE {each:.1} us a row, \
              {:.1} s in one go, log {:.0} MiB: {:.2} of it",
-            sweep,
             took.as_secs_f64(),
             delete.cpu.as_secs_f64(),
             mib(delete.log),
