@@ -88,6 +88,10 @@ pub(crate) enum SocketEvent {
 /// Turns of one [`Engine::poll`]: each may take as long as a commit, and the network waits meanwhile.
 const TURNS: usize = 256;
 
+/// Time after which it begins no further round, however few turns that were: long work in many turns, which sleeps for no
+/// time between them, would keep out what comes from outside for as long as [`TURNS`] of them take.
+const SPAN: Duration = Duration::from_millis(1);
+
 /// See the [module](self).
 pub(crate) struct Engine {
     pub(super) shared: Rc<Shared>,
@@ -107,6 +111,8 @@ pub(crate) struct Engine {
     woken_next: Vec<TaskKey>,
     /// Turns that are left in this poll.
     pub(super) budget: usize,
+    /// The last poll ended because it took long.
+    cut_off: bool,
     /// No new work is taken.
     pub(super) draining: bool,
     pub(super) vacuums: Vacuums,
@@ -134,6 +140,7 @@ impl Engine {
             woken: VecDeque::new(),
             woken_next: Vec::new(),
             budget: 0,
+            cut_off: false,
             draining: false,
             vacuums: Vacuums::default(),
         }
@@ -237,29 +244,30 @@ impl Engine {
     /// [`poll`](Self::poll) with another bound. With one turn, true means that there was one to do.
     pub(crate) fn poll_turns(&mut self, most: usize) -> bool {
         self.budget = most;
+        let mut began = None;
         loop {
             let mut busy = self.tick();
+            let now = self.shared.elapsed.get();
+            if now.saturating_sub(*began.get_or_insert(now)) >= SPAN {
+                self.cut_off = true;
+                return true;
+            }
             let directed = self.shared.is_directed();
             if self.woken.is_empty() || directed {
                 self.shared.ready.take(&mut self.woken_next);
                 self.woken.extend(self.woken_next.drain(..));
             }
-            // A director lets an event begin before a task goes on that was woken: on the host either may be first.
-            let events_first = directed && !self.runnable.is_empty() && self.shared.pick(2) == 1;
-            while self.budget > 0
-                && !events_first
-                && let Some(key) = self.next_woken()
-            {
-                busy = true;
-                self.budget -= 1;
-                self.run_task(key);
+            // A director lets an event begin before a task goes on that was woken: on the host either may be first. After
+            // long work, what came meanwhile is.
+            let picked = directed && !self.runnable.is_empty() && self.shared.pick(2) == 1;
+            let came_first = std::mem::take(&mut self.cut_off);
+            if came_first {
+                busy |= self.run_places();
             }
-            while self.budget > 0
-                && let Some(index) = self.shared.next(&mut self.runnable)
-            {
-                busy = true;
-                self.run_place(index);
+            if !picked {
+                busy |= self.run_woken();
             }
+            busy |= self.run_places();
             if self.budget == 0 {
                 return true;
             }
@@ -268,6 +276,33 @@ impl Engine {
                 return false;
             }
         }
+    }
+
+    /// The last [`poll`](Self::poll) ended because it took long. What has come meanwhile is to be handed over now.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.cut_off
+    }
+
+    fn run_woken(&mut self) -> bool {
+        let before = self.budget;
+        while self.budget > 0
+            && let Some(key) = self.next_woken()
+        {
+            self.budget -= 1;
+            self.run_task(key);
+        }
+        self.budget < before
+    }
+
+    fn run_places(&mut self) -> bool {
+        let mut ran = false;
+        while self.budget > 0
+            && let Some(index) = self.shared.next(&mut self.runnable)
+        {
+            ran = true;
+            self.run_place(index);
+        }
+        ran
     }
 
     /// The task that goes on next. Work that was asked for begins in the order in which it was, whatever a director

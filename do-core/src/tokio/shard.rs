@@ -201,7 +201,8 @@ impl Shard {
 
     /// Runs until it is told to stop. The order within a round: what arrived is taken in; then comes time, so that
     /// what was due before it is done before it; then it is delivered; then one flush, which coalesces what the
-    /// round has sent. It rests only when the engine has nothing left.
+    /// round has sent. It rests only when the engine has nothing left. Work that takes long does not come first: it would
+    /// have two turns for each that others have.
     pub(super) fn run(mut self) {
         // Whatever ends this thread, callers must get an answer.
         let _closer = Closer(Arc::clone(&self.queue));
@@ -213,7 +214,9 @@ impl Shard {
     fn rounds(&mut self) {
         loop {
             let (commands, idle) = self.take_inbound();
-            self.engine.poll();
+            if !self.engine.is_cut_off() {
+                self.engine.poll();
+            }
             self.network();
             if self.commands(commands) {
                 return;

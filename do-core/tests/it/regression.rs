@@ -1,7 +1,12 @@
 //! Faults that were found once, each with the test that keeps it from coming back.
 
 use crate::common::{Rig, START, ask, join, request, soon};
-use do_core::{prelude::*, testing::Probe, tokio::HostStub};
+use do_core::{
+    prelude::*,
+    testing::Probe,
+    tokio::{HostStub, ManualClock},
+};
+use futures::FutureExt;
 use serde_json::{Value, json};
 use std::{
     fmt,
@@ -351,4 +356,37 @@ async fn more_work_than_one_poll_has_turns_for_is_done_though_nobody_asks() {
     })
     .await;
     assert_eq!(TICKS.load(Ordering::Relaxed), TASKS);
+}
+
+static PASSING: Mutex<Option<ManualClock>> = Mutex::new(None);
+
+/// Works in turns that take two milliseconds each until its call is answered, and says how many it took.
+struct Busy<S: ObjectState>(S);
+
+impl<S: ObjectState> DurableObject<S> for Busy<S> {
+    fn new(state: S) -> Result<Self> {
+        Ok(Self(state))
+    }
+
+    async fn fetch(&self, _: Request) -> Result<Response> {
+        let clock = PASSING.lock().unwrap().clone().ok_or_else(|| Failure::msg("no clock"))?;
+        let call = self.0.env().namespace("PROBE")?.named("other")?.fetch(request(&json!([])));
+        let mut call = std::pin::pin!(call);
+        let mut turns = 0;
+        while call.as_mut().now_or_never().is_none() {
+            clock.advance(Duration::from_millis(2));
+            self.0.sleep(Duration::ZERO).await;
+            turns += 1;
+        }
+        Ok(reply::text(turns.to_string()))
+    }
+}
+
+#[tokio::test]
+async fn long_work_in_many_turns_lets_in_what_comes_from_outside_after_each_of_them() {
+    let rig = Rig::with_class::<Busy<_>>();
+    PASSING.lock().unwrap().replace(rig.clock.clone());
+    let answer = soon(rig.namespace("OTHER").named("x").unwrap().fetch(Request::default())).await.unwrap();
+    let turns: u32 = answer.into_body().text(100).await.unwrap().parse().unwrap();
+    assert!(turns <= 8, "{turns} turns");
 }
