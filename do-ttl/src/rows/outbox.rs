@@ -113,6 +113,12 @@ impl<Q: SqlStorage> Rows<Q> {
         }))
     }
 
+    /// How many of a store are still to be told, counted up to so many. 1 read for each.
+    pub(crate) fn count_notices(&self, store: &str, most: u32) -> Result<u64, Error> {
+        const SQL: &str = "SELECT count(*) FROM (SELECT 1 FROM _ttl_notices WHERE store = ? LIMIT ?)";
+        self.notices(SQL, vec![store.into(), most.into()])?.first().map_or(Ok(0), |row| row.at(0))
+    }
+
     /// It was told. 1 read, 1 written.
     pub(crate) fn forget_notice(&self, row: RowId<'_>) -> Result<(), Error> {
         const SQL: &str = "DELETE FROM _ttl_notices WHERE store = ? AND key = ? AND version = ?";
