@@ -18,6 +18,10 @@ CREATE TABLE IF NOT EXISTS _ttl_notices (
 CREATE INDEX IF NOT EXISTS _ttl_notices_due ON _ttl_notices (due);
 ";
 
+/// By the time, and of one time by the order in which they came, which the index has.
+const FIRST: &str = "SELECT store, key, version, expires, evicted, attempts, value FROM _ttl_notices \
+     WHERE due <= ? ORDER BY due, rowid LIMIT 1";
+
 /// What one version of a row is known by.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowId<'a> {
@@ -98,9 +102,7 @@ impl<Q: SqlStorage> Rows<Q> {
 
     /// The first that is to be told by a moment. 2 read.
     pub(crate) fn first_notice(&self, upto: Timestamp) -> Result<Option<Notice>, Error> {
-        const SQL: &str = "SELECT store, key, version, expires, evicted, attempts, value FROM _ttl_notices \
-             WHERE due <= ? ORDER BY due, store, key, version LIMIT 1";
-        let rows = self.notices(SQL, vec![upto.into()])?;
+        let rows = self.notices(FIRST, vec![upto.into()])?;
         let Some(row) = rows.first() else { return Ok(None) };
         Ok(Some(Notice {
             store: row.at(0)?,
@@ -146,4 +148,23 @@ impl<Q: SqlStorage> Rows<Q> {
 /// How long after an attempt that failed the next one comes: a second, twice as long each time, at most an hour.
 pub(crate) fn wait(attempts: u32) -> Duration {
     Duration::from_secs(1_u64.checked_shl(attempts.saturating_sub(1)).unwrap_or(u64::MAX).min(3_600))
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use super::*;
+    use crate::inside::inside;
+    use do_core::ObjectState;
+
+    #[test]
+    fn the_first_notice_is_found_without_sorting_those_of_its_moment() {
+        inside(0, |object| async move {
+            let sql = object.state.sql();
+            sql.exec(CREATE, ())?;
+            let rows = sql.exec(&format!("EXPLAIN QUERY PLAN {FIRST}"), (0,))?;
+            let plan: Vec<String> = rows.iter().map(|row| row.at(3)).collect::<Result<_, _>>()?;
+            assert_eq!(plan, ["SEARCH _ttl_notices USING INDEX _ttl_notices_due (due<?)"]);
+            Ok(())
+        });
+    }
 }

@@ -415,3 +415,27 @@ fn a_handler_that_panics_or_does_not_end_has_failed_and_is_in_nobodys_way() {
         assert_eq!(rows(&kit).await, 0);
     });
 }
+
+#[test]
+fn many_notices_of_one_moment_are_told_in_the_order_in_which_they_came() {
+    told();
+    let stores = vec![("s", Settings::new().notify(true).max_entries(500))];
+    let kit = Setup { stores, ..Setup::told(note) }.start();
+    kit.run(async {
+        at_once(&kit, |lab| {
+            // The later one expires first.
+            for n in 0..500 {
+                let _ = lab.first().put(&format!("{n:03}"), "v", Ttl::secs(6_000 - n)).unwrap();
+            }
+            for n in 0..500 {
+                let _ = lab.first().put(&format!("new {n:03}"), "v", Ttl::NEVER).unwrap();
+            }
+        })
+        .await;
+        kit.advance(SECOND * 2).await;
+        let told = told();
+        let expected: Vec<_> = (0..500).rev().map(|n| format!("{n:03}")).collect();
+        assert_eq!(told.iter().map(|one| one.key.as_str()).collect::<Vec<_>>(), expected);
+        assert_eq!((rows(&kit).await, wakes().len()), (500, 1));
+    });
+}
