@@ -133,6 +133,10 @@ impl<S: ObjectState> Inner<S> {
         if is_told && self.rows.soonest_notice()?.is_some_and(|due| due <= now) {
             work.push_back(Work { of: Of::Notices, rows });
         }
+        if !is_told && self.tells.get() {
+            // They are due for the alarm too, which would come for them again and again.
+            untold = self.rows.first_notice(now)?.map(|notice| notice.store);
+        }
         let mut at = String::new();
         let last = self.last.borrow().clone();
         while let Some((store, expires)) = self.rows.soonest_behind(&at)? {

@@ -416,6 +416,44 @@ fn a_handler_that_panics_or_does_not_end_has_failed_and_is_in_nobodys_way() {
     });
 }
 
+/// A store of ten entries that notifies.
+fn small() -> Vec<(&'static str, Settings)> {
+    vec![("s", Settings::new().notify(true).max_entries(10).max_bytes(1 << 20))]
+}
+
+/// Puts out so many entries, of so many bytes each, in one turn.
+fn evict(lab: &Lab, n: u32, bytes: usize) {
+    for key in 0..n {
+        let _ = lab.first().put(&format!("{key:02}"), vec![b'v'; bytes], Ttl::secs(6_000)).unwrap();
+    }
+    for key in 0..n {
+        let _ = lab.first().put(&format!("new {key:02}"), vec![b'v'; bytes], Ttl::NEVER).unwrap();
+    }
+}
+
+#[test]
+fn an_alarm_that_tells_nobody_of_what_was_evicted_says_so_and_is_not_set_again_and_again() {
+    let kit = Setup { stores: small(), ..Setup::new() }.start();
+    kit.run(async {
+        at_once(&kit, |lab| evict(lab, 10, 1)).await;
+        kit.advance(MINUTE * 60).await;
+        // As often as an alarm that fails is tried again, and the mending of it.
+        let wakes = wakes().len();
+        assert!((7..=240).contains(&wakes), "{wakes}");
+        let error = within(&kit, |lab| async move { lab.sweeper.on_alarm().await.unwrap_err() }).await;
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        let stats = at_once(&kit, |lab| (lab.first().stats().unwrap(), lab.rows())).await;
+        assert_eq!((stats.0.notices, stats.0.backlog, stats.1), (10, 0, 20));
+        told();
+        Setup { stores: small(), ..Setup::told(note) }.becomes();
+        kit.crash();
+        rows(&kit).await;
+        kit.advance(MINUTE * 3).await;
+        let notices = at_once(&kit, |lab| lab.first().stats().unwrap().notices).await;
+        assert_eq!((told().len(), notices, rows(&kit).await), (10, 0, 10));
+    });
+}
+
 #[test]
 fn many_notices_of_one_moment_are_told_in_the_order_in_which_they_came() {
     told();
