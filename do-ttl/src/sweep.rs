@@ -22,13 +22,16 @@ impl<S: ObjectState> Sweeper<S> {
     /// the slot's job.
     ///
     /// In slices, of which each is a turn of its own ([`Pace`](crate::Pace)); between them other events run. Also what is
-    /// in stores that this code does not open any more. When another run is under way, waits for its end first. It may be
-    /// called by any event.
+    /// in stores that this code does not open any more. When another run is under way, waits for its end first.
+    ///
+    /// It may be called by any event. One that is not the alarm's leaves the alarm to it: if the process dies in the moment in
+    /// which a run that had nothing to do ends, what was put in that moment is swept only after the next event.
     ///
     /// # Errors
     /// Those of the storage and of the alarm, and [`ErrorKind::Invalid`] when something expired in a store that is to
-    /// [notify](crate::Settings::notify): it stays until [`on_alarm_with`](Self::on_alarm_with) is called. The `alarm()` is
-    /// to fail with them: then it comes again.
+    /// [notify](crate::Settings::notify), or was evicted from it: it stays until [`on_alarm_with`](Self::on_alarm_with) is
+    /// called. A store that notifies has to be opened in `new`: one that is not open yet is swept, and nobody is told. The
+    /// `alarm()` is to fail with them: then it comes again.
     ///
     /// # Cancellation
     /// What is deleted is deleted; the alarm is mended.
@@ -45,7 +48,11 @@ impl<S: ObjectState> Sweeper<S> {
     /// since its last await, so that one which only writes to the object's database does it exactly once. Else it is
     /// [told again](Expired::attempt) after a second, then twice as long each time, at most an hour, for ever; the others do
     /// not wait for it. One that panics, where panics unwind, or takes longer than [`HANDLER_LIMIT`](crate::HANDLER_LIMIT) has
-    /// failed. One that was cut off, with the object or with the alarm, is told again by the next run.
+    /// failed. One that was cut off, with the object or with the alarm, is told again by the next run, as the same attempt.
+    ///
+    /// So one that ends the instance each time, by a panic where panics abort or by the limit of CPU time, is the first of each
+    /// run again: what comes behind it waits until code that does not is deployed. A handler whose work can do that only
+    /// writes down what is to be done, and another event does it.
     ///
     /// The handler may await and use the stores; not this method, which would wait for itself.
     ///
