@@ -98,6 +98,8 @@ impl<S: ObjectState> Inner<S> {
         handler: &mut impl AsyncFnMut(Expired) -> Result<(), Failure>,
         is_told: bool,
     ) -> Result<(), Error> {
+        // Before the wait, which the platform counts too.
+        let began = self.state.now();
         let _turn = self.runs.turn().await;
         let run = Run::begin(self);
         let now = self.state.now();
@@ -107,10 +109,10 @@ impl<S: ObjectState> Inner<S> {
             let most = next.rows.min(left);
             let slice = match &next.of {
                 Of::Store(store) if self.is_told(store, is_told) => {
-                    self.tell_expired(store, now, most, handler).await?
+                    self.tell_expired(store, (began, now), most, handler).await?
                 }
                 Of::Store(store) => self.delete_expired(store, now, most)?,
-                Of::Notices => self.tell_notices(now, most, handler).await?,
+                Of::Notices => self.tell_notices((began, now), most, handler).await?,
             };
             left -= slice.rows.min(left);
             if let Of::Store(store) = &next.of {
@@ -119,7 +121,7 @@ impl<S: ObjectState> Inner<S> {
             if slice.more {
                 work.push_back(Work { rows: slice.next, ..next });
             }
-            if left == 0 || self.is_long(now) {
+            if left == 0 || self.is_long(began) {
                 break;
             }
             if !work.is_empty() {
@@ -211,12 +213,12 @@ impl<S: ObjectState> Inner<S> {
     async fn tell_expired(
         self: &Rc<Self>,
         store: &str,
-        now: Timestamp,
+        (began, now): (Timestamp, Timestamp),
         most: u32,
         handler: &mut impl AsyncFnMut(Expired) -> Result<(), Failure>,
     ) -> Result<Slice, Error> {
         let mut rows = 0;
-        while rows < most && !self.is_long(now) {
+        while rows < most && !self.is_long(began) {
             let Some((key, row)) = self.rows.first_expired(store, now)? else {
                 return Ok(Slice { rows, next: 1, more: false });
             };
@@ -238,12 +240,12 @@ impl<S: ObjectState> Inner<S> {
     /// Tells some of what waits beside its store.
     async fn tell_notices(
         self: &Rc<Self>,
-        now: Timestamp,
+        (began, now): (Timestamp, Timestamp),
         most: u32,
         handler: &mut impl AsyncFnMut(Expired) -> Result<(), Failure>,
     ) -> Result<Slice, Error> {
         let mut rows = 0;
-        while rows < most && !self.is_long(now) {
+        while rows < most && !self.is_long(began) {
             let Some(notice) = self.rows.first_notice(now)? else {
                 return Ok(Slice { rows, next: 1, more: false });
             };

@@ -477,3 +477,35 @@ fn many_notices_of_one_moment_are_told_in_the_order_in_which_they_came() {
         assert_eq!((rows(&kit).await, wakes().len()), (500, 1));
     });
 }
+
+#[test]
+fn a_run_that_waits_for_another_one_is_over_in_time_too() {
+    told();
+    // Each takes more than 3 minutes: the platform would cut the run off after 15.
+    let kit = Setup::told(|lab, one| {
+        TOLD.with_borrow_mut(|told| told.push(one));
+        Box::pin(async move {
+            lab.state.sleep(SECOND * 200).await;
+            Ok(())
+        })
+    })
+    .start();
+    kit.run(async {
+        for key in ["a", "b", "c", "d", "e", "f", "g", "h", "i"] {
+            put(&kit, key, 60).await;
+        }
+        let world = kit.clone();
+        let other = kit.spawn(async move {
+            within(&world, |lab| async move {
+                lab.state.sleep(Duration::from_millis(60_500)).await;
+                lab.sweep().await.unwrap();
+            })
+            .await;
+        });
+        kit.advance(MINUTE * 60).await;
+        other.await;
+        let told = told();
+        let expected = ["a", "b", "c", "d", "e", "f", "g", "h", "i"].map(|key| (key, 1));
+        assert_eq!((keys(&told), rows(&kit).await), (expected.to_vec(), 0));
+    });
+}
