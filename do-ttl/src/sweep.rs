@@ -164,6 +164,11 @@ impl<S: ObjectState> Inner<S> {
         Ok((work, untold))
     }
 
+    /// Values of a slice are of fewer bytes, without the last one.
+    fn most_bytes(&self) -> u64 {
+        self.pace.slice_bytes.max(1)
+    }
+
     /// Whether a run that began then has to leave the rest to another one.
     fn is_long(&self, began: Timestamp) -> bool {
         began.until(self.state.now()) >= LONGEST
@@ -217,8 +222,8 @@ impl<S: ObjectState> Inner<S> {
         most: u32,
         handler: &mut impl AsyncFnMut(Expired) -> Result<(), Failure>,
     ) -> Result<Slice, Error> {
-        let mut rows = 0;
-        while rows < most && !self.is_long(began) {
+        let (mut rows, mut bytes) = (0, 0);
+        while rows < most && bytes < self.most_bytes() && !self.is_long(began) {
             let Some((key, row)) = self.rows.first_expired(store, now)? else {
                 return Ok(Slice { rows, next: 1, more: false });
             };
@@ -231,6 +236,7 @@ impl<S: ObjectState> Inner<S> {
                 cause: Cause::Expired,
                 attempt: 1,
             };
+            bytes += expired.value.len() as u64;
             self.tell(expired, handler).await?;
             rows += 1;
         }
@@ -244,8 +250,8 @@ impl<S: ObjectState> Inner<S> {
         most: u32,
         handler: &mut impl AsyncFnMut(Expired) -> Result<(), Failure>,
     ) -> Result<Slice, Error> {
-        let mut rows = 0;
-        while rows < most && !self.is_long(began) {
+        let (mut rows, mut bytes) = (0, 0);
+        while rows < most && bytes < self.most_bytes() && !self.is_long(began) {
             let Some(notice) = self.rows.first_notice(now)? else {
                 return Ok(Slice { rows, next: 1, more: false });
             };
@@ -258,6 +264,7 @@ impl<S: ObjectState> Inner<S> {
                 cause: if notice.evicted { Cause::Evicted } else { Cause::Expired },
                 attempt: notice.attempts.saturating_add(1),
             };
+            bytes += expired.value.len() as u64;
             self.tell(expired, handler).await?;
             rows += 1;
         }

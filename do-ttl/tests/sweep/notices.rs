@@ -479,6 +479,37 @@ fn many_notices_of_one_moment_are_told_in_the_order_in_which_they_came() {
 }
 
 #[test]
+fn a_slice_with_a_handler_ends_with_its_bytes_too() {
+    for evicted in [false, true] {
+        for (pace, slices) in [
+            (Pace::new(), 1),
+            (Pace::new().slice_rows(4), 3),
+            (Pace::new().slice_bytes(3_000), 4),
+            (Pace::new().slice_bytes(1), 11),
+        ] {
+            told();
+            let kit = Setup { pace, stores: small(), ..Setup::told(note) }.start();
+            kit.run(async {
+                at_once(&kit, move |lab| {
+                    if evicted {
+                        return evict(lab, 10, 1_000);
+                    }
+                    for key in 0..10 {
+                        let value = vec![b'v'; 1_000];
+                        let _ = lab.first().put(&key.to_string(), value, Ttl::millis(100)).unwrap();
+                    }
+                })
+                .await;
+                let before = kit.history().len();
+                kit.advance(SECOND * 2).await;
+                let commits = kit.history()[before..].matches("commits").count();
+                assert_eq!((told().len(), wakes().len(), commits), (10, 1, slices), "{evicted} {pace:?}");
+            });
+        }
+    }
+}
+
+#[test]
 fn a_run_that_waits_for_another_one_is_over_in_time_too() {
     told();
     // Each takes more than 3 minutes: the platform would cut the run off after 15.
