@@ -197,21 +197,21 @@ impl<S: ObjectState> Inner<S> {
         };
         let bytes = fit.iter().map(|row| row.bytes).sum();
         self.rows.together(|| {
-            self.discharge(store, count as u64, bytes)?;
+            discharge_any(&self.rows, store, count as u64, bytes)?;
             self.rows.delete_each(store, fit)
         })?;
+        self.has_expired(store, count as u64);
         let rows = u32::try_from(count).unwrap_or(u32::MAX);
         // Of large values not many more are looked at than are deleted.
         let next = if count < due.len() { rows } else { rows.saturating_mul(2) }.min(self.pace.slice_rows);
         Ok(Slice { rows, next, more: rows >= most || count < due.len() })
     }
 
-    /// So many rows of a store are about to be deleted. Within a transaction.
-    fn discharge(&self, store: &str, entries: u64, bytes: u64) -> Result<(), Error> {
+    /// So many rows of a store are deleted.
+    fn has_expired(&self, store: &str, entries: u64) {
         if let Some(shared) = self.stores.borrow().get(store) {
             shared.count(|counters| counters.expired += entries);
         }
-        discharge_any(&self.rows, store, entries, bytes)
     }
 
     /// Tells some of what is expired in a store.
@@ -283,23 +283,26 @@ impl<S: ObjectState> Inner<S> {
         let over = self.state.sleep(HANDLER_LIMIT);
         let told = guarded(async { handler(expired).await }, HANDLER_LIMIT, over).await;
         let now = self.state.now();
-        self.rows.together(|| {
+        let again = now + wait(attempt);
+        let is_deleted = self.rows.together(|| {
             if told.is_err() {
-                self.rows.keep_notice(row, now, false)?;
+                self.rows.keep_notice(row, again, false, attempt)?;
             }
             let found = self.rows.delete_expired(row, now)?;
-            if let Some(found) = &found {
-                self.discharge(&store, 1, found.bytes)?;
+            match (&found, &told) {
+                (Some(found), _) => discharge_any(&self.rows, &store, 1, found.bytes)?,
+                (None, Ok(())) => self.rows.forget_notice(row)?,
+                (None, Err(_)) => self.rows.postpone_notice(row, attempt, again)?,
             }
-            match &told {
-                Ok(()) if found.is_some() => Ok(()),
-                Ok(()) => self.rows.forget_notice(row),
-                Err(error) => {
-                    tracing::warn!(object = %self.state.id(), store, key, attempt, %error, "an expiry could not be told");
-                    self.rows.postpone_notice(row, attempt, now + wait(attempt))
-                }
-            }
-        })
+            Ok(found.is_some())
+        })?;
+        if is_deleted {
+            self.has_expired(&store, 1);
+        }
+        if let Err(error) = told {
+            tracing::warn!(object = %self.state.id(), store, key, attempt, %error, "an expiry could not be told");
+        }
+        Ok(())
     }
 }
 

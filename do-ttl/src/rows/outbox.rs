@@ -75,15 +75,24 @@ impl<Q: SqlStorage> Rows<Q> {
         rows.first().map(|row| Found::read(&row)).transpose()
     }
 
-    /// Copies a row that is about to go to what is to be told. 1 read, 3 written.
-    pub(crate) fn keep_notice(&self, row: RowId<'_>, due: Timestamp, evicted: bool) -> Result<(), Error> {
+    /// Copies a row that is about to go to what is to be told: at a moment, after so many attempts. Nothing when it is not in
+    /// the store any more. 1 read, 3 written.
+    pub(crate) fn keep_notice(
+        &self,
+        row: RowId<'_>,
+        due: Timestamp,
+        evicted: bool,
+        attempts: u32,
+    ) -> Result<(), Error> {
         const SQL: &str = concat!(
-            "INSERT INTO _ttl_notices SELECT store, key, version, ?, 0, ?, expires, ",
+            "INSERT INTO _ttl_notices SELECT store, key, version, ?, ?, ?, expires, ",
             value!(),
-            " FROM _ttl WHERE store = ? AND key = ? AND version = ? AND expires IS NOT NULL ON CONFLICT DO NOTHING"
+            " FROM _ttl WHERE store = ? AND key = ? AND version = ? AND expires IS NOT NULL \
+             ON CONFLICT DO UPDATE SET due = excluded.due, attempts = excluded.attempts"
         );
+        let version = number(row.version.get())?;
         let params =
-            vec![due.into(), evicted.into(), row.store.into(), row.key.into(), number(row.version.get())?];
+            vec![due.into(), attempts.into(), evicted.into(), row.store.into(), row.key.into(), version];
         match self.sql.exec(SQL, params.clone()) {
             Err(error) if tables::is_missing(&error, TABLE) => {
                 self.sql.exec(CREATE, ())?;

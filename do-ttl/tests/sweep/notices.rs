@@ -540,3 +540,22 @@ fn a_run_that_waits_for_another_one_is_over_in_time_too() {
         assert_eq!((keys(&told), rows(&kit).await), (expected.to_vec(), 0));
     });
 }
+
+#[test]
+fn what_could_not_be_deleted_is_not_counted_as_expired() {
+    const NO: &str = "CREATE TRIGGER no BEFORE DELETE ON _ttl BEGIN SELECT raise(ABORT, 'no'); END";
+    for setup in [Setup::new(), Setup::told(note), Setup::told(fail_bad)] {
+        let kit = setup.start();
+        kit.run(async {
+            put(&kit, "bad", 60).await;
+            let expired = || at_once(&kit, |lab| lab.first().stats().unwrap().counters.expired);
+            at_once(&kit, |lab| lab.state.sql().exec(NO, ()).unwrap()).await;
+            kit.advance(SECOND * 62).await;
+            assert_eq!((wakes().len(), expired().await), (1, 0));
+            at_once(&kit, |lab| lab.state.sql().exec("DROP TRIGGER no", ()).unwrap()).await;
+            kit.advance(SECOND * 10).await;
+            assert_eq!(expired().await, 1);
+        });
+        told();
+    }
+}
