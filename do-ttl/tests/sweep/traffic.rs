@@ -46,8 +46,7 @@ fn traffic(workload: Workload, traffic: Traffic) -> (u64, u64) {
             }
         });
         kit.advance(traffic.time() + SECOND).await;
-        let measured = (sets.await, wakes().len() as u64);
-        measured
+        (sets.await, wakes().len() as u64)
     })
 }
 
