@@ -264,6 +264,11 @@ pub fn arm_by<D: Due>(due: &Rc<D>, at: Timestamp) {
 /// A run of what is due, in the alarm's handler or another. While it is there changes do not set the alarm: a handler that
 /// sets it and fails then is not tried again (rule E10). Its [`end`](Self::end) does; one that is dropped without is a run
 /// that failed, after which the alarm comes again by itself or is mended.
+///
+/// One that another event begins cannot be told from the alarm's own. When its process dies, what was put meanwhile has an
+/// alarm all the same, as long as something was due: for that the alarm was set, for a time before any that a change could
+/// ask for now, and it comes again. Only what is put between the look that found nothing due and the end of the run has none
+/// then, until the next event.
 #[must_use]
 #[derive(Debug)]
 pub struct Run<D: Due> {

@@ -52,7 +52,7 @@ impl<S: ObjectState> TtlStore<S> {
         let now = inner.state.now();
         let evicted = cause == Cause::Evicted && found.is_live(now);
         let row = RowId { store: self.name(), key, version: found.version };
-        inner.rows.keep_notice(row, now, evicted)?;
+        inner.rows.keep_notice(row, now, evicted, 0)?;
         deadline::arm_by(inner, now + inner.pace.slack);
         Ok(())
     }

@@ -36,7 +36,8 @@ impl Pace {
         Self { slice_rows: rows.max(1), ..self }
     }
 
-    /// Most bytes of values deleted in one turn; one row always. 1 MiB by default.
+    /// Most bytes of values deleted in one turn; one row always. With a handler a slice ends with the row that reaches it.
+    /// 1 MiB by default.
     pub fn slice_bytes(self, bytes: u64) -> Self {
         Self { slice_bytes: bytes, ..self }
     }

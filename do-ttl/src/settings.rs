@@ -70,6 +70,10 @@ impl Settings {
 
     /// What expires or is evicted is told to the handler of [`Sweeper::on_alarm_with`](crate::Sweeper::on_alarm_with), at
     /// least once. Costs a row read for each put.
+    ///
+    /// Open such a store in `new`: one that is opened later is swept without being told by an alarm that comes before and has
+    /// no handler. What has left the store and waits to be told is kept until a handler succeeds, for ever if none does, and
+    /// the limits do not count it: [`Stats::notices`](crate::Stats::notices) does.
     pub fn notify(self, notify: bool) -> Self {
         Self { notify, ..self }
     }

@@ -14,6 +14,10 @@ pub struct Stats {
     pub backlog: u64,
     /// How long ago the oldest of them expired; `None` if there is none.
     pub oldest_overdue: Option<Duration>,
+    /// What is not in the store any more and still waits to be [told](crate::Settings::notify), counted up to
+    /// [`BACKLOG_MAX`](crate::BACKLOG_MAX). Neither limits nor the [usage](Self::usage) count it, and it is kept until a handler
+    /// succeeds.
+    pub notices: u64,
     /// How often this instance has set the sweeper's alarm, for all stores.
     pub alarms_set: u64,
     /// Rows that the sweeper's stores have read in this instance, as the platform bills them; 0 where the host does not
@@ -54,5 +58,5 @@ pub struct Usage {
     pub bytes: u64,
 }
 
-/// Expired entries that [`Stats::backlog`] counts at most.
+/// Entries that [`Stats::backlog`] and [`Stats::notices`] count at most.
 pub const BACKLOG_MAX: u32 = 1_000;

@@ -2,8 +2,7 @@
 //! other in turn, so that none waits for another to be done.
 
 use crate::{
-    Cause, Expired, Sweeper,
-    limits::discharge_any,
+    Cause, Expired, Sweeper, Usage,
     rows::{RowId, wait},
     sweeper::Inner,
 };
@@ -22,12 +21,15 @@ impl<S: ObjectState> Sweeper<S> {
     /// the slot's job.
     ///
     /// In slices, of which each is a turn of its own ([`Pace`](crate::Pace)); between them other events run. Also what is
-    /// in stores that this code does not open any more. When another run is under way, waits for its end first. It may be
-    /// called by any event.
+    /// in stores that this code does not open any more. When another run is under way, waits for its end first.
+    ///
+    /// It may be called by any event. One that is not the alarm's leaves the alarm to it: if the process dies in the moment in
+    /// which a run that had nothing to do ends, what was put in that moment is swept only after the next event.
     ///
     /// # Errors
-    /// Those of the storage and of the alarm, and [`ErrorKind::Invalid`] when something expired or was evicted in a store
-    /// that is to [notify](crate::Settings::notify): it stays until [`on_alarm_with`](Self::on_alarm_with) is called. The
+    /// Those of the storage and of the alarm, and [`ErrorKind::Invalid`] when something expired in a store that is to
+    /// [notify](crate::Settings::notify), or was evicted from it: it stays until [`on_alarm_with`](Self::on_alarm_with) is
+    /// called. A store that notifies has to be opened in `new`: one that is not open yet is swept, and nobody is told. The
     /// `alarm()` is to fail with them: then it comes again. Also [`ErrorKind::Invalid`] within a handler of
     /// [`on_alarm_with`](Self::on_alarm_with), where it would wait for itself.
     ///
@@ -46,7 +48,11 @@ impl<S: ObjectState> Sweeper<S> {
     /// since its last await, so that one which only writes to the object's database does it exactly once. Else it is
     /// [told again](Expired::attempt) after a second, then twice as long each time, at most an hour, for ever; the others do
     /// not wait for it. One that panics, where panics unwind, or takes longer than [`HANDLER_LIMIT`](crate::HANDLER_LIMIT) has
-    /// failed. One that was cut off, with the object or with the alarm, is told again by the next run.
+    /// failed. One that was cut off, with the object or with the alarm, is told again by the next run, as the same attempt.
+    ///
+    /// So one that ends the instance each time, by a panic where panics abort or by the limit of CPU time, is the first of each
+    /// run again: what comes behind it waits until code that does not is deployed. A handler whose work can do that only
+    /// writes down what is to be done, and another event does it.
     ///
     /// The handler may await and use the stores; not this method, which would wait for itself.
     ///
@@ -98,6 +104,8 @@ impl<S: ObjectState> Inner<S> {
                 "a sweep within a handler of its own waits for itself",
             ));
         }
+        // Before the wait, which the platform counts too.
+        let began = self.state.now();
         let _turn = self.runs.turn().await;
         let run = Run::begin(self);
         let now = self.state.now();
@@ -107,10 +115,10 @@ impl<S: ObjectState> Inner<S> {
             let most = next.rows.min(left);
             let slice = match &next.of {
                 Of::Store(store) if self.is_told(store, is_told) => {
-                    self.tell_expired(store, now, most, handler).await?
+                    self.tell_expired(store, (began, now), most, handler).await?
                 }
                 Of::Store(store) => self.delete_expired(store, now, most)?,
-                Of::Notices => self.tell_notices(now, most, handler).await?,
+                Of::Notices => self.tell_notices((began, now), most, handler).await?,
             };
             left -= slice.rows.min(left);
             if let Of::Store(store) = &next.of {
@@ -119,7 +127,7 @@ impl<S: ObjectState> Inner<S> {
             if slice.more {
                 work.push_back(Work { rows: slice.next, ..next });
             }
-            if left == 0 || self.is_long(now) {
+            if left == 0 || self.is_long(began) {
                 break;
             }
             if !work.is_empty() {
@@ -163,6 +171,11 @@ impl<S: ObjectState> Inner<S> {
         Ok((work, untold))
     }
 
+    /// Values of a slice are of fewer bytes, without the last one.
+    fn most_bytes(&self) -> u64 {
+        self.pace.slice_bytes.max(1)
+    }
+
     /// Whether a run that began then has to leave the rest to another one.
     fn is_long(&self, began: Timestamp) -> bool {
         began.until(self.state.now()) >= LONGEST
@@ -180,44 +193,39 @@ impl<S: ObjectState> Inner<S> {
     /// Deletes some of what is expired in a store.
     fn delete_expired(self: &Rc<Self>, store: &str, now: Timestamp, most: u32) -> Result<Slice, Error> {
         let due = self.rows.due(store, now, most)?;
-        let mut bytes = 0_u64;
-        let fit = due.iter().take_while(|row| {
-            bytes = bytes.saturating_add(row.bytes);
-            bytes <= self.pace.slice_bytes
-        });
-        let count = fit.count().max(1).min(due.len());
+        let count = self.pace.fit(due.iter().map(|row| row.bytes));
         let Some(fit) = due.get(..count).filter(|fit| !fit.is_empty()) else {
             return Ok(Slice { rows: 0, next: 1, more: false });
         };
         let bytes = fit.iter().map(|row| row.bytes).sum();
         self.rows.together(|| {
-            self.discharge(store, count as u64, bytes)?;
+            self.rows.discharge(store, Usage { entries: count as u64, bytes })?;
             self.rows.delete_each(store, fit)
         })?;
+        self.has_expired(store, count as u64);
         let rows = u32::try_from(count).unwrap_or(u32::MAX);
         // Of large values not many more are looked at than are deleted.
         let next = if count < due.len() { rows } else { rows.saturating_mul(2) }.min(self.pace.slice_rows);
         Ok(Slice { rows, next, more: rows >= most || count < due.len() })
     }
 
-    /// So many rows of a store are about to be deleted. Within a transaction.
-    fn discharge(&self, store: &str, entries: u64, bytes: u64) -> Result<(), Error> {
+    /// So many rows of a store are deleted.
+    fn has_expired(&self, store: &str, entries: u64) {
         if let Some(shared) = self.stores.borrow().get(store) {
             shared.count(|counters| counters.expired += entries);
         }
-        discharge_any(&self.rows, store, entries, bytes)
     }
 
     /// Tells some of what is expired in a store.
     async fn tell_expired(
         self: &Rc<Self>,
         store: &str,
-        now: Timestamp,
+        (began, now): (Timestamp, Timestamp),
         most: u32,
         handler: &mut impl AsyncFnMut(Expired) -> Result<(), Failure>,
     ) -> Result<Slice, Error> {
-        let mut rows = 0;
-        while rows < most && !self.is_long(now) {
+        let (mut rows, mut bytes) = (0, 0);
+        while rows < most && bytes < self.most_bytes() && !self.is_long(began) {
             let Some((key, row)) = self.rows.first_expired(store, now)? else {
                 return Ok(Slice { rows, next: 1, more: false });
             };
@@ -230,6 +238,7 @@ impl<S: ObjectState> Inner<S> {
                 cause: Cause::Expired,
                 attempt: 1,
             };
+            bytes += expired.value.len() as u64;
             self.tell(expired, handler).await?;
             rows += 1;
         }
@@ -239,12 +248,12 @@ impl<S: ObjectState> Inner<S> {
     /// Tells some of what waits beside its store.
     async fn tell_notices(
         self: &Rc<Self>,
-        now: Timestamp,
+        (began, now): (Timestamp, Timestamp),
         most: u32,
         handler: &mut impl AsyncFnMut(Expired) -> Result<(), Failure>,
     ) -> Result<Slice, Error> {
-        let mut rows = 0;
-        while rows < most && !self.is_long(now) {
+        let (mut rows, mut bytes) = (0, 0);
+        while rows < most && bytes < self.most_bytes() && !self.is_long(began) {
             let Some(notice) = self.rows.first_notice(now)? else {
                 return Ok(Slice { rows, next: 1, more: false });
             };
@@ -257,6 +266,7 @@ impl<S: ObjectState> Inner<S> {
                 cause: if notice.evicted { Cause::Evicted } else { Cause::Expired },
                 attempt: notice.attempts.saturating_add(1),
             };
+            bytes += expired.value.len() as u64;
             self.tell(expired, handler).await?;
             rows += 1;
         }
@@ -285,23 +295,26 @@ impl<S: ObjectState> Inner<S> {
         let over = self.state.sleep(HANDLER_LIMIT);
         let told = guarded(self.marked(async { handler(expired).await }), HANDLER_LIMIT, over).await;
         let now = self.state.now();
-        self.rows.together(|| {
+        let again = now + wait(attempt);
+        let is_deleted = self.rows.together(|| {
             if told.is_err() {
-                self.rows.keep_notice(row, now, false)?;
+                self.rows.keep_notice(row, again, false, attempt)?;
             }
             let found = self.rows.delete_expired(row, now)?;
-            if let Some(found) = &found {
-                self.discharge(&store, 1, found.bytes)?;
+            match (&found, &told) {
+                (Some(found), _) => self.rows.discharge(&store, Usage { entries: 1, bytes: found.bytes })?,
+                (None, Ok(())) => self.rows.forget_notice(row)?,
+                (None, Err(_)) => self.rows.postpone_notice(row, attempt, again)?,
             }
-            match &told {
-                Ok(()) if found.is_some() => Ok(()),
-                Ok(()) => self.rows.forget_notice(row),
-                Err(error) => {
-                    tracing::warn!(object = %self.state.id(), store, key, attempt, %error, "an expiry could not be told");
-                    self.rows.postpone_notice(row, attempt, now + wait(attempt))
-                }
-            }
-        })
+            Ok(found.is_some())
+        })?;
+        if is_deleted {
+            self.has_expired(&store, 1);
+        }
+        if let Err(error) = told {
+            tracing::warn!(object = %self.state.id(), store, key, attempt, %error, "an expiry could not be told");
+        }
+        Ok(())
     }
 }
 

@@ -35,7 +35,7 @@ impl<S: ObjectState> TtlStore<S> {
     }
 
     /// What it did since the instance began, and what it has. A few rows read, and one for each of the
-    /// [`backlog`](Stats::backlog).
+    /// [`backlog`](Stats::backlog) and of the [`notices`](Stats::notices).
     ///
     /// # Errors
     /// As [`SqlStorage::exec`].
@@ -49,6 +49,7 @@ impl<S: ObjectState> TtlStore<S> {
             counters: self.shared.counters.get(),
             usage,
             backlog,
+            notices: inner.rows.count_notices(self.name(), BACKLOG_MAX)?,
             oldest_overdue: oldest.first().map(|row| row.expires.until(now)),
             alarms_set: inner.deadline().sets(),
             rows_read,

@@ -14,22 +14,8 @@ pub use room::EVICTED_PER_PUT;
 /// The [`Error::name`] of an [`ErrorKind::Limit`] that says that a store is full; others say that an entry is too large.
 pub const FULL: &str = "full";
 
-use crate::{
-    TtlStore, Usage,
-    rows::{Found, Rows},
-};
-use do_core::{Error, ErrorKind, ObjectState, SqlStorage};
-
-/// So many rows of so many bytes of a store are removed, in the transaction at hand. Whoever deletes rows calls it, for any
-/// store: also for one that nobody opened. Nothing happens, and nothing is read, where nothing is counted.
-pub(crate) fn discharge_any<Q: SqlStorage>(
-    rows: &Rows<Q>,
-    store: &str,
-    entries: u64,
-    bytes: u64,
-) -> Result<(), Error> {
-    rows.discharge(store, Usage { entries, bytes })
-}
+use crate::{TtlStore, Usage, rows::Found};
+use do_core::{Error, ErrorKind, ObjectState};
 
 /// What became of a row that wants to be written.
 #[derive(Debug, Default)]

@@ -18,6 +18,10 @@ CREATE TABLE IF NOT EXISTS _ttl_notices (
 CREATE INDEX IF NOT EXISTS _ttl_notices_due ON _ttl_notices (due);
 ";
 
+/// By the time, and of one time by the order in which they came, which the index has.
+const FIRST: &str = "SELECT store, key, version, expires, evicted, attempts, value FROM _ttl_notices \
+     WHERE due <= ? ORDER BY due, rowid LIMIT 1";
+
 /// What one version of a row is known by.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowId<'a> {
@@ -71,15 +75,24 @@ impl<Q: SqlStorage> Rows<Q> {
         rows.first().map(|row| Found::read(&row)).transpose()
     }
 
-    /// Copies a row that is about to go to what is to be told. 1 read, 3 written.
-    pub(crate) fn keep_notice(&self, row: RowId<'_>, due: Timestamp, evicted: bool) -> Result<(), Error> {
+    /// Copies a row that is about to go to what is to be told: at a moment, after so many attempts. Nothing when it is not in
+    /// the store any more. 1 read, 3 written.
+    pub(crate) fn keep_notice(
+        &self,
+        row: RowId<'_>,
+        due: Timestamp,
+        evicted: bool,
+        attempts: u32,
+    ) -> Result<(), Error> {
         const SQL: &str = concat!(
-            "INSERT INTO _ttl_notices SELECT store, key, version, ?, 0, ?, expires, ",
+            "INSERT INTO _ttl_notices SELECT store, key, version, ?, ?, ?, expires, ",
             value!(),
-            " FROM _ttl WHERE store = ? AND key = ? AND version = ? AND expires IS NOT NULL ON CONFLICT DO NOTHING"
+            " FROM _ttl WHERE store = ? AND key = ? AND version = ? AND expires IS NOT NULL \
+             ON CONFLICT DO UPDATE SET due = excluded.due, attempts = excluded.attempts"
         );
+        let version = number(row.version.get())?;
         let params =
-            vec![due.into(), evicted.into(), row.store.into(), row.key.into(), number(row.version.get())?];
+            vec![due.into(), attempts.into(), evicted.into(), row.store.into(), row.key.into(), version];
         match self.sql.exec(SQL, params.clone()) {
             Err(error) if tables::is_missing(&error, TABLE) => {
                 self.sql.exec(CREATE, ())?;
@@ -98,9 +111,7 @@ impl<Q: SqlStorage> Rows<Q> {
 
     /// The first that is to be told by a moment. 2 read.
     pub(crate) fn first_notice(&self, upto: Timestamp) -> Result<Option<Notice>, Error> {
-        const SQL: &str = "SELECT store, key, version, expires, evicted, attempts, value FROM _ttl_notices \
-             WHERE due <= ? ORDER BY due, store, key, version LIMIT 1";
-        let rows = self.notices(SQL, vec![upto.into()])?;
+        let rows = self.notices(FIRST, vec![upto.into()])?;
         let Some(row) = rows.first() else { return Ok(None) };
         Ok(Some(Notice {
             store: row.at(0)?,
@@ -111,6 +122,12 @@ impl<Q: SqlStorage> Rows<Q> {
             attempts: row.at(5)?,
             value: row.at::<Vec<u8>>(6)?.into(),
         }))
+    }
+
+    /// How many of a store are still to be told, counted up to so many. 1 read for each.
+    pub(crate) fn count_notices(&self, store: &str, most: u32) -> Result<u64, Error> {
+        const SQL: &str = "SELECT count(*) FROM (SELECT 1 FROM _ttl_notices WHERE store = ? LIMIT ?)";
+        self.notices(SQL, vec![store.into(), most.into()])?.first().map_or(Ok(0), |row| row.at(0))
     }
 
     /// It was told. 1 read, 1 written.
@@ -140,4 +157,23 @@ impl<Q: SqlStorage> Rows<Q> {
 /// How long after an attempt that failed the next one comes: a second, twice as long each time, at most an hour.
 pub(crate) fn wait(attempts: u32) -> Duration {
     Duration::from_secs(1_u64.checked_shl(attempts.saturating_sub(1)).unwrap_or(u64::MAX).min(3_600))
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use super::*;
+    use crate::inside::inside;
+    use do_core::ObjectState;
+
+    #[test]
+    fn the_first_notice_is_found_without_sorting_those_of_its_moment() {
+        inside(0, |object| async move {
+            let sql = object.state.sql();
+            sql.exec(CREATE, ())?;
+            let rows = sql.exec(&format!("EXPLAIN QUERY PLAN {FIRST}"), (0,))?;
+            let plan: Vec<String> = rows.iter().map(|row| row.at(3)).collect::<Result<_, _>>()?;
+            assert_eq!(plan, ["SEARCH _ttl_notices USING INDEX _ttl_notices_due (due<?)"]);
+            Ok(())
+        });
+    }
 }

@@ -42,7 +42,8 @@ impl<S: ObjectState> TtlProbe<S> {
                     "hits": counters.hits, "misses": counters.misses, "puts": counters.puts,
                     "evicted": counters.evicted, "refused": counters.refused, "expired": counters.expired,
                     "usage": stats.usage.map(|usage| [usage.entries, usage.bytes]),
-                    "backlog": stats.backlog, "overdue_ms": stats.oldest_overdue.map(|overdue| overdue.as_millis()),
+                    "backlog": stats.backlog, "notices": stats.notices,
+                    "overdue_ms": stats.oldest_overdue.map(|overdue| overdue.as_millis()),
                     "alarms_set": stats.alarms_set, "rows_read": stats.rows_read,
                     "rows_written": stats.rows_written, "database_size": stats.database_size,
                 })

@@ -415,3 +415,147 @@ fn a_handler_that_panics_or_does_not_end_has_failed_and_is_in_nobodys_way() {
         assert_eq!(rows(&kit).await, 0);
     });
 }
+
+/// A store of ten entries that notifies.
+fn small() -> Vec<(&'static str, Settings)> {
+    vec![("s", Settings::new().notify(true).max_entries(10).max_bytes(1 << 20))]
+}
+
+/// Puts out so many entries, of so many bytes each, in one turn.
+fn evict(lab: &Lab, n: u32, bytes: usize) {
+    for key in 0..n {
+        let _ = lab.first().put(&format!("{key:02}"), vec![b'v'; bytes], Ttl::secs(6_000)).unwrap();
+    }
+    for key in 0..n {
+        let _ = lab.first().put(&format!("new {key:02}"), vec![b'v'; bytes], Ttl::NEVER).unwrap();
+    }
+}
+
+#[test]
+fn an_alarm_that_tells_nobody_of_what_was_evicted_says_so_and_is_not_set_again_and_again() {
+    let kit = Setup { stores: small(), ..Setup::new() }.start();
+    kit.run(async {
+        at_once(&kit, |lab| evict(lab, 10, 1)).await;
+        kit.advance(MINUTE * 60).await;
+        // As often as an alarm that fails is tried again, and the mending of it.
+        let wakes = wakes().len();
+        assert!((7..=240).contains(&wakes), "{wakes}");
+        let error = within(&kit, |lab| async move { lab.sweeper.on_alarm().await.unwrap_err() }).await;
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        let stats = at_once(&kit, |lab| (lab.first().stats().unwrap(), lab.rows())).await;
+        assert_eq!((stats.0.notices, stats.0.backlog, stats.1), (10, 0, 20));
+        told();
+        Setup { stores: small(), ..Setup::told(note) }.becomes();
+        kit.crash();
+        rows(&kit).await;
+        kit.advance(MINUTE * 3).await;
+        let notices = at_once(&kit, |lab| lab.first().stats().unwrap().notices).await;
+        assert_eq!((told().len(), notices, rows(&kit).await), (10, 0, 10));
+    });
+}
+
+#[test]
+fn many_notices_of_one_moment_are_told_in_the_order_in_which_they_came() {
+    told();
+    let stores = vec![("s", Settings::new().notify(true).max_entries(500))];
+    let kit = Setup { stores, ..Setup::told(note) }.start();
+    kit.run(async {
+        at_once(&kit, |lab| {
+            // The later one expires first.
+            for n in 0..500 {
+                let _ = lab.first().put(&format!("{n:03}"), "v", Ttl::secs(6_000 - n)).unwrap();
+            }
+            for n in 0..500 {
+                let _ = lab.first().put(&format!("new {n:03}"), "v", Ttl::NEVER).unwrap();
+            }
+        })
+        .await;
+        kit.advance(SECOND * 2).await;
+        let told = told();
+        let expected: Vec<_> = (0..500).rev().map(|n| format!("{n:03}")).collect();
+        assert_eq!(told.iter().map(|one| one.key.as_str()).collect::<Vec<_>>(), expected);
+        assert_eq!((rows(&kit).await, wakes().len()), (500, 1));
+    });
+}
+
+#[test]
+fn a_slice_with_a_handler_ends_with_its_bytes_too() {
+    for evicted in [false, true] {
+        for (pace, slices) in [
+            (Pace::new(), 1),
+            (Pace::new().slice_rows(4), 3),
+            (Pace::new().slice_bytes(3_000), 4),
+            (Pace::new().slice_bytes(1), 11),
+        ] {
+            told();
+            let kit = Setup { pace, stores: small(), ..Setup::told(note) }.start();
+            kit.run(async {
+                at_once(&kit, move |lab| {
+                    if evicted {
+                        return evict(lab, 10, 1_000);
+                    }
+                    for key in 0..10 {
+                        let value = vec![b'v'; 1_000];
+                        let _ = lab.first().put(&key.to_string(), value, Ttl::millis(100)).unwrap();
+                    }
+                })
+                .await;
+                let before = kit.history().len();
+                kit.advance(SECOND * 2).await;
+                let commits = kit.history()[before..].matches("commits").count();
+                assert_eq!((told().len(), wakes().len(), commits), (10, 1, slices), "{evicted} {pace:?}");
+            });
+        }
+    }
+}
+
+#[test]
+fn a_run_that_waits_for_another_one_is_over_in_time_too() {
+    told();
+    // Each takes more than 3 minutes: the platform would cut the run off after 15.
+    let kit = Setup::told(|lab, one| {
+        TOLD.with_borrow_mut(|told| told.push(one));
+        Box::pin(async move {
+            lab.state.sleep(SECOND * 200).await;
+            Ok(())
+        })
+    })
+    .start();
+    kit.run(async {
+        for key in ["a", "b", "c", "d", "e", "f", "g", "h", "i"] {
+            put(&kit, key, 60).await;
+        }
+        let world = kit.clone();
+        let other = kit.spawn(async move {
+            within(&world, |lab| async move {
+                lab.state.sleep(Duration::from_millis(60_500)).await;
+                lab.sweep().await.unwrap();
+            })
+            .await;
+        });
+        kit.advance(MINUTE * 60).await;
+        other.await;
+        let told = told();
+        let expected = ["a", "b", "c", "d", "e", "f", "g", "h", "i"].map(|key| (key, 1));
+        assert_eq!((keys(&told), rows(&kit).await), (expected.to_vec(), 0));
+    });
+}
+
+#[test]
+fn what_could_not_be_deleted_is_not_counted_as_expired() {
+    const NO: &str = "CREATE TRIGGER no BEFORE DELETE ON _ttl BEGIN SELECT raise(ABORT, 'no'); END";
+    for setup in [Setup::new(), Setup::told(note), Setup::told(fail_bad)] {
+        let kit = setup.start();
+        kit.run(async {
+            put(&kit, "bad", 60).await;
+            let expired = || at_once(&kit, |lab| lab.first().stats().unwrap().counters.expired);
+            at_once(&kit, |lab| lab.state.sql().exec(NO, ()).unwrap()).await;
+            kit.advance(SECOND * 62).await;
+            assert_eq!((wakes().len(), expired().await), (1, 0));
+            at_once(&kit, |lab| lab.state.sql().exec("DROP TRIGGER no", ()).unwrap()).await;
+            kit.advance(SECOND * 10).await;
+            assert_eq!(expired().await, 1);
+        });
+        told();
+    }
+}
