@@ -93,7 +93,10 @@ impl<S: ObjectState> Inner<S> {
         is_told: bool,
     ) -> Result<(), Error> {
         if self.telling.get() {
-            return Err(Error::new(ErrorKind::Invalid, "a sweep within a handler of its own waits for itself"));
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                "a sweep within a handler of its own waits for itself",
+            ));
         }
         let _turn = self.runs.turn().await;
         let run = Run::begin(self);

@@ -33,7 +33,8 @@ pub(super) fn write<'a>(
 pub(super) fn read<T: DeserializeOwned>(mut body: Bytes) -> Result<(T, Values), Error> {
     let end = body.iter().position(|byte| *byte == b'\n').unwrap_or(body.len());
     let head = body.split_to(end);
-    let head = serde_json::from_slice(&head).map_err(|error| no_json("the first line of the body", &error))?;
+    let head =
+        serde_json::from_slice(&head).map_err(|error| no_json("the first line of the body", &error))?;
     Ok((head, Values(body.slice(usize::from(!body.is_empty())..))))
 }
 

@@ -49,7 +49,9 @@ fn times_at_their_edges_are_never_or_over_in_every_operation() {
                     assert_eq!((entry.expires, entry.version), (None, version), "{ttl:?}");
                 }
                 for ttl in over() {
-                    let Put::Stored { version, .. } = store.put("k", "1", Ttl::NEVER).unwrap() else { panic!() };
+                    let Put::Stored { version, .. } = store.put("k", "1", Ttl::NEVER).unwrap() else {
+                        panic!()
+                    };
                     let swap = store.compare_and_swap("k", version, "2", ttl).unwrap();
                     assert_eq!(swap, Swap::Done(Put::Removed), "{ttl:?}");
                     let absent = store.put_if_absent("k", "2", ttl).unwrap();
@@ -57,7 +59,10 @@ fn times_at_their_edges_are_never_or_over_in_every_operation() {
                     assert!(!store.touch("k", ttl).unwrap());
                     let _ = store.put("k", "1", Ttl::NEVER).unwrap();
                     assert!(store.touch("k", ttl).unwrap());
-                    assert_eq!(store.put_many([("k", "1", Ttl::NEVER), ("k", "1", ttl)]).unwrap()[1], Put::Removed);
+                    assert_eq!(
+                        store.put_many([("k", "1", Ttl::NEVER), ("k", "1", ttl)]).unwrap()[1],
+                        Put::Removed
+                    );
                     assert_eq!(store.count().unwrap(), 0, "{ttl:?}");
                 }
                 let swap = store.compare_and_swap("k", Version::from_raw(u64::MAX), "2", Ttl::NEVER).unwrap();
@@ -101,7 +106,8 @@ fn what_expires_last_of_all_has_an_alarm_and_the_widest_pace_is_no_overflow() {
 fn a_throttle_of_any_length_keeps_what_is_used_twice_in_its_idle_time() {
     for throttle in [Duration::ZERO, Duration::from_nanos(1), MINUTE, Duration::MAX] {
         for idle in [1, 2, 3, 1_000] {
-            let kit = Setup { stores: vec![("s", Settings::new().throttle(throttle))], ..Setup::new() }.start();
+            let kit =
+                Setup { stores: vec![("s", Settings::new().throttle(throttle))], ..Setup::new() }.start();
             kit.run(async {
                 at_once(&kit, move |lab| {
                     let _ = lab.first().put("k", "1", Ttl::sliding(Duration::from_millis(idle))).unwrap();
@@ -122,12 +128,23 @@ fn a_throttle_of_any_length_keeps_what_is_used_twice_in_its_idle_time() {
 /// Keys that are easily taken for each other.
 fn odd_keys() -> Vec<String> {
     let longest = "k".repeat(KEY_BYTES);
-    let mut keys: Vec<String> = ["", "\0", "\0\0", "a", "a\0", "a\0b", "A", "a ", " a", "'", "\"", "%", "_", "é", "e\u{301}"]
-        .into_iter()
-        .chain(["\u{d7ff}", "\u{e000}", "\u{fffd}", "\u{feff}", "\u{10ffff}", "\u{10ffff}\u{10ffff}", "1", "1.0", "01"])
-        .chain(["x'00'", "NULL", "?", ";--", "../..", "\n", "\r\n", "\u{202e}"])
-        .map(str::to_owned)
-        .collect();
+    let mut keys: Vec<String> =
+        ["", "\0", "\0\0", "a", "a\0", "a\0b", "A", "a ", " a", "'", "\"", "%", "_", "é", "e\u{301}"]
+            .into_iter()
+            .chain([
+                "\u{d7ff}",
+                "\u{e000}",
+                "\u{fffd}",
+                "\u{feff}",
+                "\u{10ffff}",
+                "\u{10ffff}\u{10ffff}",
+                "1",
+                "1.0",
+                "01",
+            ])
+            .chain(["x'00'", "NULL", "?", ";--", "../..", "\n", "\r\n", "\u{202e}"])
+            .map(str::to_owned)
+            .collect();
     keys.extend([format!("{}\0", &longest[1..]), format!("{}j", &longest[1..]), longest]);
     keys
 }
@@ -147,7 +164,8 @@ fn odd_keys_are_told_apart_in_every_operation_and_every_list() {
                 for key in &keys {
                     let found = store.get(key).unwrap().unwrap();
                     assert_eq!(found, key.as_bytes());
-                    let with: Vec<_> = sorted.iter().filter(|other| other.starts_with(key.as_str())).collect();
+                    let with: Vec<_> =
+                        sorted.iter().filter(|other| other.starts_with(key.as_str())).collect();
                     let listed = store.list_keys(Keys::prefix(key)).unwrap();
                     assert_eq!(listed.keys().collect::<Vec<_>>(), with, "{key:?}");
                 }
@@ -285,7 +303,8 @@ fn names_of_any_text_of_1_to_64_bytes_are_stores_of_their_own() {
     kit.run(async {
         at_once(&kit, |lab| {
             let longest = "n".repeat(64);
-            let names = ["'", "\"; DROP TABLE _ttl; --", "\0", "a", "a\0", "A", "\u{10ffff}", longest.as_str(), "%"];
+            let names =
+                ["'", "\"; DROP TABLE _ttl; --", "\0", "a", "a\0", "A", "\u{10ffff}", longest.as_str(), "%"];
             for name in names {
                 let store = lab.sweeper.store(name, Settings::new().max_entries(5)).unwrap();
                 let _ = store.put("k", name.to_owned(), Ttl::secs(60)).unwrap();

@@ -38,7 +38,12 @@ async fn calls(kit: &Kit) -> Vec<(&'static str, Result<String, do_core::Error>)>
         ("absent", told(cache.put_if_absent("k", "v", Ttl::NEVER).await.map(|v| format!("{v:?}")))),
         (
             "swap",
-            told(cache.compare_and_swap("k", Version::from_raw(1), "v", Ttl::NEVER).await.map(|v| format!("{v:?}"))),
+            told(
+                cache
+                    .compare_and_swap("k", Version::from_raw(1), "v", Ttl::NEVER)
+                    .await
+                    .map(|v| format!("{v:?}")),
+            ),
         ),
         ("contains", told(cache.contains("k").await.map(|v| format!("{v:?}")))),
         ("touch", told(cache.touch("k", Ttl::NEVER).await.map(|v| format!("{v:?}")))),
@@ -58,7 +63,11 @@ fn answers(status: u16, headers: &[(&'static str, &'static str)], body: &'static
     let kit = Kit::builder().object::<Liar>("CACHE").start().unwrap();
     kit.run(async {
         for (call, result) in calls(&kit).await {
-            assert_eq!(result.is_ok(), fine.contains(&call), "{status} {headers:?} {body}: {call} {result:?}");
+            assert_eq!(
+                result.is_ok(),
+                fine.contains(&call),
+                "{status} {headers:?} {body}: {call} {result:?}"
+            );
         }
     });
 }

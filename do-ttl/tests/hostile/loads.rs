@@ -8,7 +8,8 @@ use std::{cell::Cell, rc::Rc};
 
 #[test]
 fn a_loader_that_changes_its_own_key_ends_with_what_is_there() {
-    let kit = Setup { stores: vec![("s", Settings::new().max_entries(1).notify(true))], ..Setup::new() }.start();
+    let kit =
+        Setup { stores: vec![("s", Settings::new().max_entries(1).notify(true))], ..Setup::new() }.start();
     kit.run(async {
         within(&kit, |lab| async move {
             let store = lab.first();
@@ -43,7 +44,8 @@ fn a_loader_that_changes_its_own_key_ends_with_what_is_there() {
             // Its own key through a clone, and through another key of the same future.
             let other = store.clone();
             let circle = async || {
-                let inner = async || Ok(other.get_or_insert_with("k", Ttl::secs(60), async || Ok("x")).await?);
+                let inner =
+                    async || Ok(other.get_or_insert_with("k", Ttl::secs(60), async || Ok("x")).await?);
                 Ok(other.get_or_insert_with("l", Ttl::secs(60), inner).await?)
             };
             let error = store.get_or_insert_with("k", Ttl::secs(60), circle).await.unwrap_err();
@@ -95,7 +97,11 @@ fn of_a_thousand_who_wait_each_may_go_and_the_last_one_loads() {
                         }
                         Ok("v")
                     };
-                    store.get_or_insert_with("k", Ttl::secs(60), load).await.map(drop).map_err(|e| e.to_string())
+                    store
+                        .get_or_insert_with("k", Ttl::secs(60), load)
+                        .await
+                        .map(drop)
+                        .map_err(|e| e.to_string())
                 })
             };
             let mut asked: Vec<_> = (0..1_000).map(|n| ask(n == 999)).collect();

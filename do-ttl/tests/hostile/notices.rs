@@ -50,7 +50,10 @@ fn a_handler_that_calls_the_sweep_is_told_so_at_once() {
         assert_eq!(keys(&TOLD.take()), [("a", 1), ("b", 1)]);
         let said = SAID.take();
         assert_eq!(said.len(), 2);
-        assert!(said.iter().all(|said| said.starts_with("Invalid") && said.contains("waits for itself")), "{said:?}");
+        assert!(
+            said.iter().all(|said| said.starts_with("Invalid") && said.contains("waits for itself")),
+            "{said:?}"
+        );
         assert_eq!((rows(&kit).await, armed(&kit).await), (0, None));
     });
 }
@@ -86,7 +89,8 @@ fn an_alarm_that_tells_nobody_of_what_was_evicted_says_so_and_does_not_spin() {
 #[test]
 fn an_alarm_that_never_tells_wakes_seldom() {
     for evicted in [false, true] {
-        let kit = Setup { stores: vec![("s", Settings::new().notify(true).max_entries(1))], ..Setup::new() }.start();
+        let kit = Setup { stores: vec![("s", Settings::new().notify(true).max_entries(1))], ..Setup::new() }
+            .start();
         kit.run(async {
             put(&kit, "a", if evicted { 600_000 } else { 60 }).await;
             if evicted {
@@ -106,7 +110,8 @@ fn a_handler_that_puts_evicts_removes_and_clears_ends_and_nothing_is_lost_or_dou
         Box::pin(async move {
             let store = lab.first();
             // Each expiry of a numbered key puts another; a full store evicts, which is told too.
-            if let Some(n) = one.key.strip_prefix('n').and_then(|n| n.parse::<u32>().ok()).filter(|n| *n < 20) {
+            if let Some(n) = one.key.strip_prefix('n').and_then(|n| n.parse::<u32>().ok()).filter(|n| *n < 20)
+            {
                 let _ = store.put(&format!("n{}", n + 1), "1", Ttl::secs(3_600))?;
                 let _ = store.put(&format!("m{n}"), "1", Ttl::secs(3_000))?;
             }
@@ -233,7 +238,12 @@ fn what_is_rolled_back_is_not_told_and_what_was_is_told_once() {
                 assert_eq!(store.count().unwrap(), 3);
             };
             no(&|| store.put("d", "1", Ttl::secs(1)).map(|_| ()).map_err(Into::into));
-            no(&|| store.put_many(["d", "e", "f"].map(|key| (key, "1", Ttl::secs(1)))).map(|_| ()).map_err(Into::into));
+            no(&|| {
+                store
+                    .put_many(["d", "e", "f"].map(|key| (key, "1", Ttl::secs(1))))
+                    .map(|_| ())
+                    .map_err(Into::into)
+            });
             no(&|| store.take("a").map(|_| ()).map_err(Into::into));
             no(&|| store.remove_many(["a", "b", "c"]).map(|_| ()).map_err(Into::into));
             no(&|| store.put("a", "", Ttl::NEVER).map(|_| ()).map_err(Into::into));

@@ -120,7 +120,8 @@ fn everything_deleted_in_one_turn_with_puts_around_leaves_what_is_put_after() {
         let told = |lab: Rc<Lab>, _| -> crate::lab::Boxed<Result<()>> {
             Box::pin(async move { lab.state.sql().exec("SELECT 1", ()).map(drop).map_err(Into::into) })
         };
-        let kit = Setup { stores: vec![("s", settings)], handler: Some(Rc::new(told)), ..Setup::new() }.start();
+        let kit =
+            Setup { stores: vec![("s", settings)], handler: Some(Rc::new(told)), ..Setup::new() }.start();
         kit.run(async {
             put(&kit, "a", 60).await;
             at_once(&kit, |lab| {
@@ -151,7 +152,8 @@ fn an_iterator_that_panics_or_uses_the_store_within_many_leaves_nothing_half_don
             let store = lab.first();
             store.put_many((0..20).map(|n| (n.to_string(), "v", Ttl::secs(60)))).unwrap();
             let before = store.usage().unwrap();
-            let panics = || (0..20).map(|n| if n == 10 { panic!("an iterator of a test") } else { n.to_string() });
+            let panics =
+                || (0..20).map(|n| if n == 10 { panic!("an iterator of a test") } else { n.to_string() });
             let caught = |work: &dyn Fn()| {
                 assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err());
                 assert_eq!((store.usage().unwrap(), store.count().unwrap()), (before, 20));
