@@ -4,9 +4,11 @@ use do_core::{kit::Kit, prelude::*};
 use do_ttl::{Ttl, TtlCacheStub, Version};
 use std::cell::RefCell;
 
+type Headers = Vec<(&'static str, &'static str)>;
+
 thread_local! {
     /// What the object answers: a status, headers, a body.
-    static ANSWER: RefCell<(u16, Vec<(&'static str, &'static str)>, &'static str)> = RefCell::default();
+    static ANSWER: RefCell<(u16, Headers, &'static str)> = RefCell::default();
 }
 
 struct Liar;

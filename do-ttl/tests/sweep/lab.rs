@@ -10,6 +10,7 @@ use std::{cell::RefCell, collections::HashMap, future::Future, pin::Pin, rc::Rc}
 
 pub(crate) type Boxed<T> = Pin<Box<dyn Future<Output = T>>>;
 pub(crate) type Handler = Rc<dyn Fn(Rc<Lab>, Expired) -> Boxed<Result<()>>>;
+pub(crate) type Before = fn(&Rc<Lab>) -> Result<()>;
 type Work = Box<dyn FnOnce(Rc<Lab>) -> Boxed<()>>;
 
 /// How the objects of this test are made.
@@ -23,7 +24,7 @@ pub(crate) struct Setup {
     /// What the constructor does.
     pub(crate) born: Option<fn(&Lab)>,
     /// What the alarm does before it sweeps.
-    pub(crate) before: Option<fn(&Rc<Lab>) -> Result<()>>,
+    pub(crate) before: Option<Before>,
 }
 
 /// What a piece of work sees of the object.
