@@ -1,7 +1,11 @@
 //! Handlers that misuse what they are given, and alarms that forget them.
 
-use crate::lab::{Boxed, Lab, MINUTE, SECOND, Setup, armed, at_once, put, rows, wakes, within};
-use do_core::{ErrorKind, kit::Kit, prelude::*};
+use crate::lab::{Boxed, Lab, MINUTE, SECOND, Setup, armed, at_once, put, rows, try_within, wakes, within};
+use do_core::{
+    ErrorKind,
+    kit::{Kit, Strike},
+    prelude::*,
+};
 use do_ttl::{Cause, Expired, Pace, Settings, Ttl};
 use std::{cell::RefCell, rc::Rc};
 
@@ -262,4 +266,55 @@ fn what_is_rolled_back_is_not_told_and_what_was_is_told_once() {
         assert_eq!(keys(&TOLD.take()), [("a", 1), ("b", 1), ("c", 1)]);
         assert_eq!((rows(&kit).await, armed(&kit).await), (0, None));
     });
+}
+
+#[test]
+fn whatever_strikes_a_handler_that_puts_and_evicts_the_counts_are_right_and_what_was_acknowledged_is_told() {
+    let handler = |lab: Rc<Lab>, one: Expired| -> Boxed<Result<()>> {
+        note(&one);
+        Box::pin(async move {
+            let store = lab.first();
+            if let Some(n) = one.key.strip_prefix('n').and_then(|n| n.parse::<u32>().ok()).filter(|n| *n < 2)
+            {
+                let _ = store.put(&format!("m{n}"), vec![0; 1_000], Ttl::secs(30))?;
+                lab.state.sleep(Duration::from_millis(5)).await;
+                let _ = store.put(&format!("n{}", n + 1), "1", Ttl::secs(60))?;
+                if one.attempt == 1 && n == 0 {
+                    return Err(Failure::msg("once"));
+                }
+            }
+            Ok(())
+        })
+    };
+    let test = |step: Option<u64>, strike: &Strike| {
+        let kit = telling(Settings::new().max_entries(2), handler).start();
+        if let Some(step) = step {
+            kit.at_step(step, strike);
+        }
+        kit.run(async {
+            let mut acknowledged = Vec::new();
+            for key in ["n0", "x", "y"] {
+                let work =
+                    move |lab: Rc<Lab>| async move { lab.first().put(key, key, Ttl::secs(60)).map(drop) };
+                if let Ok(Ok(())) = try_within(&kit, work).await {
+                    acknowledged.push(key);
+                }
+            }
+            kit.advance(MINUTE * 5).await;
+            let steps = kit.steps();
+            kit.heal();
+            let (left, usage) = at_once(&kit, |lab| (lab.rows(), lab.first().usage().unwrap())).await;
+            assert_eq!((left, usage.entries, usage.bytes), (0, 0, 0), "{step:?}\n{}", kit.history());
+            let told = TOLD.take();
+            for key in acknowledged {
+                assert!(told.iter().any(|one| one.key == key), "{step:?} {key} {:?}", keys(&told));
+            }
+            steps
+        })
+    };
+    for strike in [Strike::Crash, Strike::LosePower] {
+        for step in 0..test(None, &strike) {
+            test(Some(step), &strike);
+        }
+    }
 }

@@ -10,7 +10,7 @@ use std::{cell::RefCell, collections::HashMap, future::Future, pin::Pin, rc::Rc}
 
 pub(crate) type Boxed<T> = Pin<Box<dyn Future<Output = T>>>;
 pub(crate) type Handler = Rc<dyn Fn(Rc<Lab>, Expired) -> Boxed<Result<()>>>;
-type Before = fn(&Rc<Lab>) -> Result<()>;
+pub(crate) type Before = fn(&Rc<Lab>) -> Result<()>;
 type Work = Box<dyn FnOnce(Rc<Lab>) -> Boxed<()>>;
 
 /// How the objects of this test are made.
