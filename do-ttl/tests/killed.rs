@@ -103,7 +103,7 @@ async fn the_process_that_is_killed() {
     let host = start(Path::new(&dir), &clock);
     ask(&host, &object, Method::POST).await;
     clock.advance(Duration::from_secs(3));
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Starts that process and waits for its end.
