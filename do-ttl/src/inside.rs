@@ -1,5 +1,11 @@
 //! For unit tests: a body that runs within an event of an object of the kit.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "clippy.toml allows these in tests, not in their helpers"
+)]
+
 use crate::{Settings, Sweeper, TtlStore};
 use do_core::{kit::Kit, prelude::*, tokio::HostState};
 use std::{cell::RefCell, pin::Pin, rc::Rc};

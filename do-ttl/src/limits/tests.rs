@@ -1,5 +1,11 @@
 //! The limits, on the test kit.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "clippy.toml allows these in tests, not in their helpers"
+)]
+
 mod crashes;
 
 use super::{EVICTED_PER_PUT, FULL};

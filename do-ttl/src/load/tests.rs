@@ -1,3 +1,11 @@
+//! Loads, within an object of the kit.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "clippy.toml allows these in tests, not in their helpers"
+)]
+
 use crate::{
     OnFull, Settings, Ttl, TtlStore,
     inside::{Inside, inside},

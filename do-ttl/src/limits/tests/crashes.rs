@@ -76,13 +76,13 @@ fn t16_t19_a_put_that_evicts_is_whole_with_its_count_and_its_notice_or_not_at_al
         for strike in [Strike::Crash, Strike::LosePower] {
             run(|lab, n| {
                 if n == 0 {
-                    lab.kit.at_step(step, &strike)
+                    lab.kit.at_step(step, &strike);
                 }
             })?;
         }
         run(|lab, n| {
             if n == 0 {
-                lab.kit.at_step(step, &Strike::Evict(lab.stub.clone()))
+                lab.kit.at_step(step, &Strike::Evict(lab.stub.clone()));
             }
         })?;
     }
@@ -96,7 +96,7 @@ fn t16_t19_storage_that_fails_in_a_put_that_evicts_leaves_all_of_it_or_nothing()
         for what in commits.into_iter().chain((0..24).map(Failing::SqlAfter)) {
             run(|lab, n| {
                 if n == nth {
-                    lab.kit.fail_next(&lab.stub, what)
+                    lab.kit.fail_next(&lab.stub, what);
                 }
             })?;
         }
