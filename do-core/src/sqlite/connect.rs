@@ -20,7 +20,7 @@ const LOG_BYTES: i64 = 4 * 1_024 * 1_024;
 /// The log goes into the file when it has so many pages. That is done at once, by the turn whose commit made them that many:
 /// SQLite's own 1,000 take 8 ms of CPU and more, which is the longest that anything of an object's turns takes. Fewer
 /// pages are written more often, if they are written again and again.
-const LOG_PAGES: i64 = 400;
+const LOG_PAGES: i64 = 200;
 
 /// Opens or creates the database of an object, with the host's rules in force.
 ///
