@@ -51,7 +51,8 @@ async fn requests<D: Driver>(lab: &Lab<D>) -> Outcome {
     same("a time", ask(lab, "PUT", "/entry/k", json!([["ttl", "NaN"]]), "x").await?.0, 400)?;
     lab.advance(Duration::from_millis(2_050)).await?;
     same("expired", ask(lab, "GET", "/entry/k", json!([]), "").await?.0, 404)?;
-    same("expired", ask(lab, "HEAD", "/entry/k", json!([]), "").await?.0, 404)
+    let (status, head, _) = ask(lab, "HEAD", "/entry/k", json!([]), "").await?;
+    same("expired", (status, &head["refused"]), (404, &json!("absent")))
 }
 
 async fn keys<D: Driver>(lab: &Lab<D>) -> Outcome {

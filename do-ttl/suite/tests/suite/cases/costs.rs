@@ -1,7 +1,7 @@
 //! What operations cost: rows read and written, as they are billed, and alarms set. In an object that has ten thousand rows, so
 //! that what reads them all shows.
 
-use crate::stores::{Stores, on_main};
+use crate::stores::{MAIN, Stores, on_main};
 use do_core::testing::{Case, Driver, HostKind, Lab, Outcome, holds, same};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -17,6 +17,9 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         })),
         counted(Case::new("goal2 to touch, to remove and to take cost their row", |lab| {
             Box::pin(changes(lab))
+        })),
+        counted(Case::new("goal2 a list reads what it gives, and the one behind it", |lab| {
+            Box::pin(lists(lab))
         })),
         counted(Case::new("goal2 what slides is written only when its throttle is over", |lab| {
             Box::pin(slides(lab))
@@ -85,6 +88,16 @@ async fn changes<D: Driver>(lab: &Lab<D>) -> Outcome {
     costs(lab, json!({"touch": ["00005002", 0]}), [1, 1, 0]).await?;
     costs(lab, json!({"take": "00005003"}), [2, 1, 0]).await?;
     costs(lab, json!({"take": "00005003"}), [0, 0, 0]).await
+}
+
+async fn lists<D: Driver>(lab: &Lab<D>) -> Outcome {
+    filled(lab).await?;
+    let keys = json!({"list": [MAIN, {"keys": {"limit": 100}}]});
+    let told = lab.tell("a", json!({ "cost": keys })).await?;
+    same("the cost of a hundred keys", told, json!([101, 0, 0]))?;
+    let entries = json!({"list": [MAIN, {"entries": {"prefix": "0000999"}}]});
+    let told = lab.tell("a", json!({ "cost": entries })).await?;
+    same("the cost of ten entries", told, json!([10, 0, 0]))
 }
 
 async fn slides<D: Driver>(lab: &Lab<D>) -> Outcome {

@@ -39,6 +39,12 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
             Box::pin(costs(lab))
         })
         .differs(&[HostKind::Workerd], "rows-counted"),
+        Case::new("t16 goal8 what a limit of bytes costs: no more looked at than has to go", |lab| {
+            Box::pin(bytes_cost(lab))
+        })
+        .differs(&[HostKind::Workerd], "rows-counted"),
+        Case::new("t16 a store that refuses counts what is there once", |lab| Box::pin(refusal_costs(lab)))
+            .differs(&[HostKind::Workerd], "rows-counted"),
         Case::new("t16 without limits nothing of them is paid", |lab| Box::pin(free(lab)))
             .differs(&[HostKind::Workerd], "rows-counted"),
         Case::new("t17 what clear and counts cost", |lab| Box::pin(clear_costs(lab)))
@@ -319,6 +325,33 @@ async fn costs<D: Driver>(lab: &Lab<D>) -> Outcome {
         ("a removal of nothing", on_main(json!({"remove": "l"})), [0, 0, 0]),
         ("a use", on_main(json!({"get": "k"})), [1, 0, 0]),
     ];
+    priced(lab, &wanted).await
+}
+
+async fn bytes_cost<D: Driver>(lab: &Lab<D>) -> Outcome {
+    limited(lab, json!({"max_bytes": 400})).await?;
+    lab.main("a", json!({"fill": [0, 20, 12, 600_000]})).await?;
+    let put = |key: &str, length: usize| on_main(json!({"put": [key, {"filled": length}, 700_000]}));
+    let wanted = [
+        // What a limit of entries costs.
+        ("in the place of one", put("a", 19), [5, 4, 0]),
+        // One is looked at, then two.
+        ("in the place of two", put("b", 39), [1 + 2 + 4 + 4, 5, 0]),
+        ("in the place of three", put("c", 59), [1 + 2 + 4 + 8 + 6, 6, 0]),
+        // And eight are, of which six go.
+        ("in the place of six", put("d", 119), [1 + 2 + 4 + 8 + 16 + 12, 9, 0]),
+        ("smaller than it was", put("d", 99), [2, 3, 0]),
+        ("where there is room", put("e", 19), [1, 3, 0]),
+    ];
+    priced(lab, &wanted).await
+}
+
+async fn refusal_costs<D: Driver>(lab: &Lab<D>) -> Outcome {
+    lab.main("a", json!({"fill": [0, 100, 10, 600_000]})).await?;
+    limited(lab, json!({"max_entries": 100, "on_full": "refuse"})).await?;
+    let refused = json!({"attempt": put("new", 10, 600_000)});
+    // With the first that is not expired.
+    let wanted = [("at first", refused.clone(), [101, 1, 0]), ("again", refused, [2, 0, 0])];
     priced(lab, &wanted).await
 }
 
