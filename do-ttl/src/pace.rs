@@ -20,9 +20,9 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// A second of slack, slices of 64 rows and 1 MiB, 10,000 rows for each wake.
+    /// A second of slack, slices of 32 rows and 1 MiB, 10,000 rows for each wake.
     pub fn new() -> Self {
-        Self { slack: Duration::from_secs(1), slice_rows: 64, slice_bytes: 1 << 20, rows_per_wake: 10_000 }
+        Self { slack: Duration::from_secs(1), slice_rows: 32, slice_bytes: 1 << 20, rows_per_wake: 10_000 }
     }
 
     /// The alarm comes so long after the soonest expiry, and takes with it what expired meanwhile: it wakes the object at most
@@ -31,7 +31,7 @@ impl Pace {
         Self { slack, ..self }
     }
 
-    /// Most rows deleted in one turn (at least 1); between turns other events run. 64 by default.
+    /// Most rows deleted in one turn (at least 1); between turns other events run. 32 by default.
     pub fn slice_rows(self, rows: u32) -> Self {
         Self { slice_rows: rows.max(1), ..self }
     }

@@ -124,7 +124,8 @@ async fn again<D: Driver>(lab: &Lab<D>) -> Outcome {
     lab.main("a", json!({"put": ["a", "bad once", 300]})).await?;
     lab.main("a", json!({"put": ["b", "good", 400]})).await?;
     lab.advance(Duration::from_millis(450)).await?;
-    let first = telling(lab, 2).await?;
+    let mut first = telling(lab, 2).await?;
+    first.truncate(2); // a slow machine sees the next one too
     same("first", first, vec![("a".to_owned(), 1), ("b".to_owned(), 1)])?;
     lab.advance(Duration::from_millis(1_050)).await?;
     same("again", telling(lab, 3).await?.pop(), Some(("a".to_owned(), 2)))?;
