@@ -115,10 +115,10 @@ impl<S: ObjectState> Inner<S> {
             let most = next.rows.min(left);
             let slice = match &next.of {
                 Of::Store(store) if self.is_told(store, is_told) => {
-                    self.tell_expired(store, (began, now), most, handler).await?
+                    self.tell_some(began, most, || self.next_expired(store, now), handler).await?
                 }
                 Of::Store(store) => self.delete_expired(store, now, most)?,
-                Of::Notices => self.tell_notices((began, now), most, handler).await?,
+                Of::Notices => self.tell_some(began, most, || self.next_notice(now), handler).await?,
             };
             left -= slice.rows.min(left);
             if let Of::Store(store) = &next.of {
@@ -216,55 +216,46 @@ impl<S: ObjectState> Inner<S> {
         }
     }
 
-    /// Tells some of what is expired in a store.
-    async fn tell_expired(
-        self: &Rc<Self>,
-        store: &str,
-        (began, now): (Timestamp, Timestamp),
-        most: u32,
-        handler: &mut impl AsyncFnMut(Expired) -> Result<(), Failure>,
-    ) -> Result<Slice, Error> {
-        let (mut rows, mut bytes) = (0, 0);
-        while rows < most && bytes < self.most_bytes() && !self.is_long(began) {
-            let Some((key, row)) = self.rows.first_expired(store, now)? else {
-                return Ok(Slice { rows, next: 1, more: false });
-            };
-            let expired = Expired {
-                store: store.to_owned(),
-                key,
-                value: row.value,
-                version: row.found.version,
-                expires: row.found.expires.unwrap_or(now),
-                cause: Cause::Expired,
-                attempt: 1,
-            };
-            bytes += expired.value.len() as u64;
-            self.tell(expired, handler).await?;
-            rows += 1;
-        }
-        Ok(Slice { rows, next: self.pace.slice_rows, more: true })
+    /// What expired first in a store, to be told.
+    fn next_expired(&self, store: &str, now: Timestamp) -> Result<Option<Expired>, Error> {
+        let first = self.rows.first_expired(store, now)?;
+        Ok(first.map(|(key, row)| Expired {
+            store: store.to_owned(),
+            key,
+            value: row.value,
+            version: row.found.version,
+            expires: row.found.expires.unwrap_or(now),
+            cause: Cause::Expired,
+            attempt: 1,
+        }))
     }
 
-    /// Tells some of what waits beside its store.
-    async fn tell_notices(
+    /// The first that waits beside its store, to be told.
+    fn next_notice(&self, now: Timestamp) -> Result<Option<Expired>, Error> {
+        let first = self.rows.first_notice(now)?;
+        Ok(first.map(|notice| Expired {
+            store: notice.store,
+            key: notice.key,
+            value: notice.value,
+            version: notice.version,
+            expires: notice.expires,
+            cause: if notice.evicted { Cause::Evicted } else { Cause::Expired },
+            attempt: notice.attempts.saturating_add(1),
+        }))
+    }
+
+    /// Tells one after the other of what `next` gives, as far as a slice goes, in a run that began then.
+    async fn tell_some(
         self: &Rc<Self>,
-        (began, now): (Timestamp, Timestamp),
+        began: Timestamp,
         most: u32,
+        next: impl Fn() -> Result<Option<Expired>, Error>,
         handler: &mut impl AsyncFnMut(Expired) -> Result<(), Failure>,
     ) -> Result<Slice, Error> {
         let (mut rows, mut bytes) = (0, 0);
         while rows < most && bytes < self.most_bytes() && !self.is_long(began) {
-            let Some(notice) = self.rows.first_notice(now)? else {
+            let Some(expired) = next()? else {
                 return Ok(Slice { rows, next: 1, more: false });
-            };
-            let expired = Expired {
-                store: notice.store,
-                key: notice.key,
-                value: notice.value,
-                version: notice.version,
-                expires: notice.expires,
-                cause: if notice.evicted { Cause::Evicted } else { Cause::Expired },
-                attempt: notice.attempts.saturating_add(1),
             };
             bytes += expired.value.len() as u64;
             self.tell(expired, handler).await?;

@@ -5,7 +5,7 @@
 
 use super::{row::number, table::Rows};
 use crate::Usage;
-use do_core::{Error, Params, Row, SqlStorage, Timestamp, Value, tables};
+use do_core::{Error, Row, SqlStorage, Timestamp, Value};
 
 /// The only table of these statements that may be missing without anything being gone.
 const TABLE: &str = "_ttl_stores";
@@ -26,7 +26,8 @@ pub(crate) struct Growth {
 impl<Q: SqlStorage> Rows<Q> {
     /// What a store has, if it is counted. 1 read, or 0.
     pub(crate) fn usage(&self, store: &str) -> Result<Option<Usage>, Error> {
-        let rows = self.on_counts("SELECT entries, bytes FROM _ttl_stores WHERE store = ?", (store,))?;
+        let rows =
+            self.query_beside(TABLE, "SELECT entries, bytes FROM _ttl_stores WHERE store = ?", (store,))?;
         rows.first().map(|row| usage(&row)).transpose()
     }
 
@@ -42,26 +43,19 @@ impl<Q: SqlStorage> Rows<Q> {
         const SQL: &str = "INSERT INTO _ttl_stores (store, entries, bytes) VALUES (?, ?, ?) \
              ON CONFLICT DO UPDATE SET entries = excluded.entries, bytes = excluded.bytes";
         let params: Vec<Value> = vec![store.into(), number(usage.entries)?, number(usage.bytes)?];
-        match self.sql.exec(SQL, params.clone()) {
-            Err(error) if tables::is_missing(&error, TABLE) => {
-                self.sql.exec(CREATE, ())?;
-                self.counted(self.sql.exec(SQL, params))
-            }
-            result => self.counted(result),
-        }
-        .map(drop)
+        self.write_beside((TABLE, CREATE), SQL, params)
     }
 
     /// So many rows of so many bytes of a store are gone. 1 read and 1 written; nothing where it is not counted.
     pub(crate) fn discharge(&self, store: &str, gone: Usage) -> Result<(), Error> {
         const SQL: &str = "UPDATE _ttl_stores SET entries = max(entries - ?, 0), bytes = max(bytes - ?, 0) \
              WHERE store = ?";
-        self.on_counts(SQL, (number(gone.entries)?, number(gone.bytes)?, store)).map(drop)
+        self.query_beside(TABLE, SQL, (number(gone.entries)?, number(gone.bytes)?, store)).map(drop)
     }
 
     /// A store is not counted any more. Nothing where it is not.
     pub(crate) fn uncount(&self, store: &str) -> Result<(), Error> {
-        self.on_counts("DELETE FROM _ttl_stores WHERE store = ?", (store,)).map(drop)
+        self.query_beside(TABLE, "DELETE FROM _ttl_stores WHERE store = ?", (store,)).map(drop)
     }
 
     /// Rows of a store that are not expired, counted one by one.
@@ -75,14 +69,6 @@ impl<Q: SqlStorage> Rows<Q> {
         const SQL: &str = "SELECT count(*) FROM (SELECT 1 FROM _ttl INDEXED BY _ttl_due WHERE store = ? \
              AND expires IS NOT NULL AND expires <= ? LIMIT ?)";
         self.query(SQL, (store, now, most))?.first().map_or(Ok(0), |row| row.at(0))
-    }
-
-    /// Runs what needs no table to be there. That it is missing does not mean that anything is gone.
-    fn on_counts(&self, sql: &str, params: impl Params) -> Result<do_core::Rows, Error> {
-        match self.sql.exec(sql, params) {
-            Err(error) if tables::is_missing(&error, TABLE) => Ok(do_core::Rows::default()),
-            result => self.counted(result),
-        }
     }
 }
 

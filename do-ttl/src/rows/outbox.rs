@@ -5,7 +5,7 @@ use super::{
     row::{Found, Whole, found, number, value},
 };
 use crate::Version;
-use do_core::{Error, SqlStorage, Timestamp, Value, tables};
+use do_core::{Error, SqlStorage, Timestamp};
 use std::time::Duration;
 
 const TABLE: &str = "_ttl_notices";
@@ -93,25 +93,18 @@ impl<Q: SqlStorage> Rows<Q> {
         let version = number(row.version.get())?;
         let params =
             vec![due.into(), attempts.into(), evicted.into(), row.store.into(), row.key.into(), version];
-        match self.sql.exec(SQL, params.clone()) {
-            Err(error) if tables::is_missing(&error, TABLE) => {
-                self.sql.exec(CREATE, ())?;
-                self.counted(self.sql.exec(SQL, params))
-            }
-            result => self.counted(result),
-        }
-        .map(drop)
+        self.write_beside((TABLE, CREATE), SQL, params)
     }
 
     /// When something is to be told next. 1 read.
     pub(crate) fn soonest_notice(&self) -> Result<Option<Timestamp>, Error> {
-        let rows = self.notices("SELECT due FROM _ttl_notices ORDER BY due LIMIT 1", vec![])?;
+        let rows = self.query_beside(TABLE, "SELECT due FROM _ttl_notices ORDER BY due LIMIT 1", vec![])?;
         rows.first().map(|row| row.at(0)).transpose()
     }
 
     /// The first that is to be told by a moment. 2 read.
     pub(crate) fn first_notice(&self, upto: Timestamp) -> Result<Option<Notice>, Error> {
-        let rows = self.notices(FIRST, vec![upto.into()])?;
+        let rows = self.query_beside(TABLE, FIRST, vec![upto.into()])?;
         let Some(row) = rows.first() else { return Ok(None) };
         Ok(Some(Notice {
             store: row.at(0)?,
@@ -127,13 +120,14 @@ impl<Q: SqlStorage> Rows<Q> {
     /// How many of a store are still to be told, counted up to so many. 1 read for each.
     pub(crate) fn count_notices(&self, store: &str, most: u32) -> Result<u64, Error> {
         const SQL: &str = "SELECT count(*) FROM (SELECT 1 FROM _ttl_notices WHERE store = ? LIMIT ?)";
-        self.notices(SQL, vec![store.into(), most.into()])?.first().map_or(Ok(0), |row| row.at(0))
+        self.query_beside(TABLE, SQL, vec![store.into(), most.into()])?.first().map_or(Ok(0), |row| row.at(0))
     }
 
     /// It was told. 1 read, 1 written.
     pub(crate) fn forget_notice(&self, row: RowId<'_>) -> Result<(), Error> {
         const SQL: &str = "DELETE FROM _ttl_notices WHERE store = ? AND key = ? AND version = ?";
-        self.notices(SQL, vec![row.store.into(), row.key.into(), number(row.version.get())?]).map(drop)
+        self.query_beside(TABLE, SQL, vec![row.store.into(), row.key.into(), number(row.version.get())?])
+            .map(drop)
     }
 
     /// It could not be told, so often: it is tried again after a while. 1 read, 2 written.
@@ -142,15 +136,7 @@ impl<Q: SqlStorage> Rows<Q> {
             "UPDATE _ttl_notices SET attempts = ?, due = ? WHERE store = ? AND key = ? AND version = ?";
         let version = number(row.version.get())?;
         let params = vec![attempts.into(), due.into(), row.store.into(), row.key.into(), version];
-        self.notices(SQL, params).map(drop)
-    }
-
-    /// Without the table there is none.
-    fn notices(&self, sql: &str, params: Vec<Value>) -> Result<do_core::Rows, Error> {
-        match self.sql.exec(sql, params) {
-            Err(error) if tables::is_missing(&error, TABLE) => Ok(do_core::Rows::default()),
-            result => self.counted(result),
-        }
+        self.query_beside(TABLE, SQL, params).map(drop)
     }
 }
 

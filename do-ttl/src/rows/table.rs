@@ -100,6 +100,37 @@ impl<Q: SqlStorage> Rows<Q> {
         }
     }
 
+    /// [`query`](Self::query) on a table that is made when something first needs it: that it is missing does not mean that
+    /// anything is gone.
+    pub(super) fn query_beside(
+        &self,
+        table: &str,
+        sql: &str,
+        params: impl Params,
+    ) -> Result<do_core::Rows, Error> {
+        match self.sql.exec(sql, params) {
+            Err(error) if tables::is_missing(&error, table) => Ok(do_core::Rows::default()),
+            result => self.counted(result),
+        }
+    }
+
+    /// [`write`](Self::write) to such a table, which `create` makes.
+    pub(super) fn write_beside(
+        &self,
+        (table, create): (&str, &str),
+        sql: &str,
+        params: Vec<Value>,
+    ) -> Result<(), Error> {
+        let written = match self.sql.exec(sql, params.clone()) {
+            Err(error) if tables::is_missing(&error, table) => {
+                self.sql.exec(create, ())?;
+                self.sql.exec(sql, params)
+            }
+            result => result,
+        };
+        self.counted(written).map(drop)
+    }
+
     /// Runs what changes a row, or none; whether it did. That is asked for apart, which reads no row, while `RETURNING`
     /// would count one; together, so that nothing has changed when the asking fails.
     fn changes(&self, sql: &str, params: impl Params) -> Result<bool, Error> {
