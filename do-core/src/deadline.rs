@@ -3,14 +3,15 @@
 //! What is due is in the database, written and rolled back together with the alarm. An early wake costs less than a write
 //! for each renewal: it finds nothing and is set for what is soonest then.
 //!
-//! What this instance believes of the alarm ([`Known`]) spares asking for it. After each `set` it is compared at the end
-//! of the turn, when a transaction around it can have been rolled back, and what an instance finds at its first event is
-//! compared too. Nothing is believed of an alarm that is a minute late.
+//! What this instance believes of the alarm ([`Known`]) spares asking for it. What an instance finds at its first event is
+//! compared with the alarm itself, and each `set` at the end of its turn; until then nothing is believed any more once a
+//! transaction was rolled back, which may have taken the alarm with it. Nothing is believed of an alarm that is a minute
+//! late.
 //!
 //! No decision depends on the alarm. It tidies and gives notice, so one that cannot be set does not fail the call: that is
 //! tried again for as long as the instance lives.
 
-use crate::{Alarm, AlarmScheduler, Error, ObjectState, Timestamp, limits::ALARM_MAX_MS};
+use crate::{Alarm, AlarmScheduler, Error, ObjectState, SqlStorage, Timestamp, limits::ALARM_MAX_MS};
 use std::{cell::Cell, fmt, rc::Rc, time::Duration};
 
 /// When setting it is tried again after it failed; the last one again and again.
@@ -31,6 +32,8 @@ pub struct Deadline<S: ObjectState> {
     /// In this run changes set the alarm all the same.
     forsaken: Cell<bool>,
     known: Cell<Known>,
+    /// What is known is of this turn, which had rolled so many transactions back: the next one may take it away.
+    unsettled: Cell<Option<u64>>,
     /// It is compared at the end of this turn.
     looking: Cell<bool>,
     repairing: Cell<bool>,
@@ -75,6 +78,7 @@ impl<S: ObjectState> Deadline<S> {
             running: Cell::new(false),
             forsaken: Cell::new(false),
             known: Cell::new(Known::Unknown),
+            unsettled: Cell::new(None),
             looking: Cell::new(false),
             repairing: Cell::new(false),
             sets: Cell::new(0),
@@ -96,7 +100,9 @@ impl<S: ObjectState> Deadline<S> {
 
     /// What is known. An alarm that is long past is lost, so nothing is known of it.
     pub fn known(&self) -> Known {
+        let is_shaken = self.unsettled.get().is_some_and(|since| since != self.state.sql().rollbacks());
         match self.known.get() {
+            _ if is_shaken => Known::Unknown,
             Known::By(at) if self.is_lost(at) => Known::Unknown,
             known => known,
         }
@@ -158,6 +164,7 @@ pub fn watch<D: Due>(due: &Rc<D>) {
 /// Compares with the alarm itself, at the end of the turn: a transaction may have been rolled back, and the alarm with it.
 fn compare_later<D: Due>(due: &Rc<D>) {
     let deadline = due.deadline();
+    deadline.unsettled.set(Some(deadline.state.sql().rollbacks()));
     if deadline.looking.replace(true) {
         return;
     }
@@ -192,7 +199,8 @@ async fn compare<D: Due>(due: &D) -> Result<(), Error> {
             break armed.filter(|armed| !deadline.is_lost(*armed));
         }
     };
-    // Nothing is awaited from here on.
+    // Nothing is awaited from here on, and no transaction is open.
+    deadline.unsettled.set(None);
     if armed.is_some() && armed == by(deadline.known.get()) {
         return Ok(());
     }

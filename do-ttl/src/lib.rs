@@ -57,8 +57,7 @@
 //!   however late the sweep. An instance's time never goes back. Between instances the clock can: what no sweep has taken is
 //!   there again then, for as long as the clock went back.
 //! - **Row and alarm are one commit**, and every call is synchronous: it takes part in a
-//!   [`transaction`](do_core::SqlStorage::transaction) around it, with the object's own rows. One exception: behind a
-//!   transaction that was rolled back in the same turn, a put may be committed a moment before its alarm.
+//!   [`transaction`](do_core::SqlStorage::transaction) around it, with the object's own rows.
 //! - **No put moves the alarm later**, and one that comes after it does not set it. It comes a [slack](Pace::slack) after the
 //!   soonest expiry and takes with it all that expired meanwhile: a thousand puts a second are one wake a second. A store
 //!   that is empty, or in which nothing expires, has no alarm. One that the platform lost or gave up is set again by the next

@@ -205,6 +205,8 @@ pub(crate) struct Core {
     now: Cell<Timestamp>,
     /// How many transactions are open, one inside the other.
     transactions: Cell<usize>,
+    /// How many were undone.
+    pub(crate) rollbacks: Cell<u64>,
     /// Why the instance must go, once the turn is over.
     fault: RefCell<Option<Error>>,
     dead: Cell<bool>,
@@ -244,6 +246,7 @@ impl Core {
             turn: Cell::new(None),
             now,
             transactions: Cell::new(0),
+            rollbacks: Cell::new(0),
             fault: RefCell::new(None),
             dead: Cell::new(false),
             first_event,
@@ -515,6 +518,7 @@ impl Drop for Savepoint<'_> {
         if !self.armed {
             return;
         }
+        self.core.rollbacks.set(self.core.rollbacks.get() + 1);
         self.core.alarm.borrow_mut().restore_touched(self.touched);
         self.core.alarm_changed.set(true);
         if let Err(error) = self.core.storage.rollback_to() {

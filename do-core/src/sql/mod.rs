@@ -65,6 +65,10 @@ pub trait SqlStorage: Clone + 'static {
     /// [`limits::TRANSACTION_DEPTH`](crate::limits::TRANSACTION_DEPTH) other ones: then `body` does not run.
     fn transaction<T>(&self, body: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure>;
 
+    /// How many [`transaction`](Self::transaction)s of this instance have failed so far, inner ones too. What an instance
+    /// remembers of what it wrote holds no longer when this has changed since: a transaction around it may be undone.
+    fn rollbacks(&self) -> u64;
+
     /// Bytes in use: used pages times the page size (rule F17).
     fn database_size(&self) -> u64;
 }

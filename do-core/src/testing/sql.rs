@@ -31,6 +31,8 @@ pub(super) enum SqlStep {
     Migrate(Vec<String>),
     /// Bytes in use.
     Size,
+    /// How many transactions have failed.
+    Rollbacks,
     /// Over a [`KeyValue`](crate::KeyValue) in the table of this name.
     Kv(String, KvStep),
 }
@@ -141,6 +143,7 @@ impl<S: ObjectState> Inner<S> {
                 Value::Null
             }
             SqlStep::Size => json!(sql.database_size()),
+            SqlStep::Rollbacks => json!(sql.rollbacks()),
             SqlStep::Kv(table, step) => kv_step(&KeyValue::open(&self.state, table)?, step)?,
         })
     }

@@ -274,6 +274,10 @@ impl SqlStorage for HostSql {
         self.0.transaction(body)
     }
 
+    fn rollbacks(&self) -> u64 {
+        self.0.rollbacks.get()
+    }
+
     fn database_size(&self) -> u64 {
         self.0.database_size()
     }

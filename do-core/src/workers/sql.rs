@@ -147,7 +147,9 @@ impl SqlStorage for WorkersSql {
             let result = outcome.insert(catch_unwind(AssertUnwindSafe(body)));
             matches!(result, Ok(Ok(_)))
         });
-        self.state.alarm_run.leave(touched, matches!((&outcome, &run), (Some(Ok(Ok(_))), Ok(()))));
+        let is_kept = matches!((&outcome, &run), (Some(Ok(Ok(_))), Ok(())));
+        self.state.alarm_run.leave(touched, is_kept);
+        self.state.rollbacks.set(self.state.rollbacks.get() + u64::from(!is_kept));
         match (outcome, run) {
             (Some(Err(panic)), _) => resume_unwind(panic),
             (Some(Ok(Err(failure))), _) => Err(failure),
@@ -155,6 +157,10 @@ impl SqlStorage for WorkersSql {
             (_, Err(error)) => Err(error.into()),
             (None, Ok(())) => Err(Error::new(ErrorKind::Platform, "the transaction did not run").into()),
         }
+    }
+
+    fn rollbacks(&self) -> u64 {
+        self.state.rollbacks.get()
     }
 
     fn database_size(&self) -> u64 {

@@ -51,6 +51,8 @@ pub(super) struct Inner {
     latest: Cell<Timestamp>,
     /// How many transactions are open, one inside the other.
     transactions: Cell<usize>,
+    /// How many were undone.
+    pub(super) rollbacks: Cell<u64>,
     /// How many row callbacks run, one inside the other.
     iterating: Cell<usize>,
     /// The text that was sent last, as JavaScript has it: a broadcast translates it once.
@@ -226,6 +228,7 @@ impl WorkersState {
             now: Cell::new(None),
             latest: Cell::new(Timestamp::EPOCH),
             transactions: Cell::new(0),
+            rollbacks: Cell::new(0),
             iterating: Cell::new(0),
             sent: RefCell::default(),
             socket_numbers: SocketNumbers::default(),

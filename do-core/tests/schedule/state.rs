@@ -188,6 +188,10 @@ impl<Q: SqlStorage> SqlStorage for WatchedSql<Q> {
         self.0.transaction(body)
     }
 
+    fn rollbacks(&self) -> u64 {
+        self.0.rollbacks()
+    }
+
     fn database_size(&self) -> u64 {
         self.0.database_size()
     }

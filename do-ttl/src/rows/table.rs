@@ -294,6 +294,10 @@ mod tests {
             body()
         }
 
+        fn rollbacks(&self) -> u64 {
+            0
+        }
+
         fn database_size(&self) -> u64 {
             0
         }

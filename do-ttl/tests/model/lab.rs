@@ -268,6 +268,10 @@ impl Lab {
         let sweeping = SWEEPING.get() > 0;
         let swept = SWEPT.take().max(sweeping.then_some(now));
         let (before, armed_before) = (self.table(), self.armed());
+        if !turn.undone.is_empty() {
+            self.undo(&turn.undone);
+            assert_eq!(self.table(), before, "{:?} was undone", turn.undone);
+        }
         let mut steps = Vec::new();
         if let Some(after) = turn.fails {
             fail(Failing::SqlAfter(after.into()));
@@ -275,11 +279,7 @@ impl Lab {
         if turn.atomic {
             let _ = self.state.sql().transaction(|| {
                 self.calls(&turn.calls, &mut steps);
-                if turn.fail {
-                    Err(do_core::Error::new(do_core::ErrorKind::Invalid, "undone").into())
-                } else {
-                    Ok(())
-                }
+                if turn.fail { Err(undone()) } else { Ok(()) }
             });
         } else {
             self.calls(&turn.calls, &mut steps);
@@ -301,6 +301,14 @@ impl Lab {
             told: if turn.calls.is_empty() { self.all_told() } else { Vec::new() },
         };
         SEEN.with_borrow_mut(|all| all.push(seen));
+    }
+
+    fn undo(&self, calls: &[Call]) {
+        let ended: Result<()> = self.state.sql().transaction(|| {
+            self.calls(calls, &mut Vec::new());
+            Err(undone())
+        });
+        assert!(ended.is_err());
     }
 
     fn calls(&self, calls: &[Call], steps: &mut Vec<Step>) {
@@ -403,6 +411,10 @@ pub(crate) fn store_name(n: usize) -> String {
 }
 
 /// Whether a test asked for it.
+fn undone() -> Failure {
+    Failure::msg("undone")
+}
+
 fn is_planned(error: &do_core::Error) -> bool {
     error.to_string().starts_with("the kit was told")
 }

@@ -129,6 +129,8 @@ pub(crate) struct Turn {
     /// So many ms after its request came, and so many turns of others after that.
     pub(crate) delay: u16,
     pub(crate) yields: u8,
+    /// Done and undone before its calls.
+    pub(crate) undone: Vec<Call>,
     /// In one transaction.
     pub(crate) atomic: bool,
     /// Which is undone.
@@ -224,14 +226,22 @@ fn call_of_many() -> impl Strategy<Value = Call> {
 
 /// What the calls of a turn do; a deletion of everything only outside of transactions, which it is not for.
 fn turn() -> impl Strategy<Value = Turn> {
-    let calls = prop::collection::vec(prop_oneof![4 => call(), 1 => call_of_many()], 1..5);
+    let calls = |most| prop::collection::vec(prop_oneof![4 => call(), 1 => call_of_many()], most);
+    let undone = prop_oneof![4 => Just(Vec::new()), 1 => calls(1..3)];
     let fails = prop::option::weighted(0.1, 0..8_u8);
-    (prop::bool::weighted(0.25), prop::bool::weighted(0.3), fails, calls, prop::bool::weighted(0.03))
-        .prop_map(|(atomic, fail, fails, mut calls, delete_all)| {
+    (
+        undone,
+        prop::bool::weighted(0.25),
+        prop::bool::weighted(0.3),
+        fails,
+        calls(1..5),
+        prop::bool::weighted(0.03),
+    )
+        .prop_map(|(undone, atomic, fail, fails, mut calls, delete_all)| {
             if delete_all && !atomic {
                 calls.insert(calls.len() / 2, Call::DeleteAll);
             }
-            Turn { atomic, fail: atomic && fail, fails, calls, ..Turn::default() }
+            Turn { undone, atomic, fail: atomic && fail, fails, calls, ..Turn::default() }
         })
 }
 

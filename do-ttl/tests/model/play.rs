@@ -32,8 +32,6 @@ struct Judge {
     newest: BTreeMap<u32, Version>,
     /// Something failed that has to do with the alarm, and was not seen to be mended.
     troubled: bool,
-    /// A transaction was rolled back, and what the instance knows of the alarm was not compared since.
-    shaken: bool,
     /// Instances may have been lost since all was well.
     struck: bool,
     /// What is to be told of, and with the last turn if that was kept.
@@ -68,7 +66,6 @@ impl Judge {
             return Err(format!("table: the end of the turn differs\n{seen:?}"));
         }
         self.alarm(setup, seen, turn)?;
-        self.shaken |= turn.fail;
         self.deleted |= seen.deletes_all();
         self.owed_last = if turn.fail { Vec::new() } else { owed };
         self.last = Some((seen.before.clone(), seen.after.clone(), seen.number));
@@ -172,13 +169,7 @@ impl Judge {
         // A slot whose run was cut off shows no time, and is compared behind the first event.
         let is_first = setup.scheduled && self.newest_instance < seen.instance;
         self.newest_instance = seen.instance;
-        if seen.sweeping
-            || is_first
-            || self.troubled
-            || self.shaken
-            || turn.fails.is_some()
-            || seen.deletes_all()
-        {
+        if seen.sweeping || is_first || self.troubled || turn.fails.is_some() || seen.deletes_all() {
             return Ok(());
         }
         // An instance that has not compared yet may take one for later than it is, which is left over and needed by nobody.
@@ -244,9 +235,7 @@ impl Player {
         self.latest = self.latest.max(kit.now());
         self.judge.struck |= matches!(op, Op::Strike(..) | Op::Hibernate | Op::Fail(_));
         self.judge_all()?;
-        self.judge.troubled |= self.judge.shaken && self.judge.struck;
         if matches!(op, Op::Advance(_) | Op::Leap(_) | Op::Rest) {
-            self.judge.shaken = false;
             self.judge.compared = self.judge.newest_instance;
         }
         Ok(())

@@ -9,6 +9,7 @@ use do_core::{
     prelude::*,
 };
 use do_ttl::{Pace, Settings, Ttl};
+use futures::FutureExt;
 use std::{cell::Cell, rc::Rc};
 
 #[test]
@@ -96,9 +97,12 @@ fn e13_a_put_that_is_rolled_back_takes_its_alarm_with_it_and_the_next_ones_have_
         assert_eq!(armed(&kit).await, Some(begin + SECOND * 61));
 
         // In the turn of the rollback, one that would come behind what is not there any more.
-        at_once(&kit, |lab| {
+        at_once(&kit, move |lab| {
             roll_back(lab, "c", 10);
             let _ = lab.first().put("d", "1", Ttl::secs(20)).unwrap();
+            // In the turn itself: one commit, behind which the process may die.
+            let armed = lab.state.alarms().get().now_or_never().unwrap().unwrap();
+            assert_eq!(armed, Some(begin + SECOND * 21));
         })
         .await;
         kit.settle().await;

@@ -32,6 +32,9 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
             Box::pin(f18_inner(lab))
         }),
         Case::new("f18 an outer error rolls back inner transactions", |lab| Box::pin(f18_outer(lab))),
+        Case::new("f18 what is undone is counted as long as the instance lives", |lab| {
+            Box::pin(f18_counted(lab))
+        }),
         Case::new("f18 a failed statement that is caught does not roll back", |lab| {
             Box::pin(f18_caught(lab))
         }),
@@ -194,6 +197,27 @@ async fn f18_outer<D: Driver>(lab: &Lab<D>) -> Outcome {
         json!([{"note": "outside"}, {"try": [{"transaction": [inner, {"note": "outer"}, {"fail": "x"}]}]}]);
     lab.run("a", steps).await?;
     same("kept", lab.lines("a").await?, json!(["outside"]))
+}
+
+async fn f18_counted<D: Driver>(lab: &Lab<D>) -> Outcome {
+    let failing = |steps: Value| json!({"try": [{"transaction": [steps, {"fail": "x"}]}]});
+    let kept = |step: Value| json!({"transaction": [step]});
+    let count = || json!({"db": "rollbacks"});
+    let steps = json!([
+        count(),
+        kept(count()),
+        failing(count()),
+        count(),
+        kept(failing(kept(count()))),
+        count(),
+        failing(failing(json!({"note": "undone"}))),
+        {"try": [rows("SELECT x FROM missing")]},
+        count()
+    ]);
+    let gave = lab.run("a", steps).await?;
+    let counts = json!([gave[0], gave[1][0], gave[3], gave[5], gave[8]]);
+    same("counted", counts, json!([0, 0, 1, 2, 4]))?;
+    same("in the next event", lab.last("a", json!([count()])).await?, json!(4))
 }
 
 async fn f18_caught<D: Driver>(lab: &Lab<D>) -> Outcome {

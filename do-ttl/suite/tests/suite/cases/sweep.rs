@@ -82,9 +82,11 @@ async fn rolled_back<D: Driver>(lab: &Lab<D>) -> Outcome {
     lab.tell("a", undone).await?;
     let get = async || lab.tell("a", json!({"alarm": "get"})).await;
     same("after it", get().await?, Value::Null)?;
-    // In one turn with what is undone and would have come before it.
+    // In one turn with what is undone and would have come before it, and one commit with its alarm.
     let undone = json!({"transaction": {"fails": true, "does": [put("a", 10)]}});
-    lab.tell("a", json!([undone, put("b", 300)])).await?;
+    let told = lab.tell("a", json!([undone, "now", put("b", 300), {"alarm": "get"}])).await?;
+    let in_ms = told[3].as_i64().zip(told[1].as_i64()).map(|(armed, now)| armed - now);
+    same("in the turn itself", in_ms, Some(300))?;
     lab.advance(Duration::from_millis(350)).await?;
     gone(lab, 0).await
 }
