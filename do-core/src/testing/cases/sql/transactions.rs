@@ -200,7 +200,7 @@ async fn f18_outer<D: Driver>(lab: &Lab<D>) -> Outcome {
 }
 
 async fn f18_counted<D: Driver>(lab: &Lab<D>) -> Outcome {
-    let failing = |steps: Value| json!({"try": [{"transaction": [steps, {"fail": "x"}]}]});
+    let failing = |step: Value| tried(json!([{"transaction": [step, {"fail": "x"}]}]));
     let kept = |step: Value| json!({"transaction": [step]});
     let count = || json!({"db": "rollbacks"});
     let steps = json!([
@@ -211,7 +211,7 @@ async fn f18_counted<D: Driver>(lab: &Lab<D>) -> Outcome {
         kept(failing(kept(count()))),
         count(),
         failing(failing(json!({"note": "undone"}))),
-        {"try": [rows("SELECT x FROM missing")]},
+        tried(json!([rows("SELECT x FROM missing")])),
         count()
     ]);
     let gave = lab.run("a", steps).await?;
