@@ -24,6 +24,8 @@ const ALARM_MAX_MS: i64 = do_core::limits::ALARM_MAX_MS;
 struct Judge {
     /// The table before and behind the last turn, and its number.
     last: Option<(Table, Table, u32)>,
+    /// The turns whose answers came, which are kept.
+    answered: Rc<RefCell<BTreeSet<u32>>>,
     /// Turns that were seen not to have been kept.
     undone: BTreeSet<u32>,
     /// Who gave which version to a key.
@@ -32,12 +34,15 @@ struct Judge {
     newest: BTreeMap<u32, Version>,
     /// Something failed that has to do with the alarm, and was not seen to be mended.
     troubled: bool,
+    /// A transaction was rolled back, and what the instance knows of the alarm was not compared since: it may take one that
+    /// is left over for none.
+    shaken: bool,
     /// Instances may have been lost since all was well.
     struck: bool,
     /// What is to be told of, and with the last turn if that was kept.
     owed: Vec<Owed>,
     owed_last: Vec<Owed>,
-    /// What was cleared, if it was not over before.
+    /// What was cleared, if it was not over before, and what may never have been.
     maybe_owed: Vec<Owed>,
     /// Everything was deleted at some time, with what was written down of it.
     deleted: bool,
@@ -65,6 +70,8 @@ impl Judge {
         if seen.after != *kept {
             return Err(format!("table: the end of the turn differs\n{seen:?}"));
         }
+        let has_failed = seen.steps.iter().any(|step| step.done.is_err());
+        self.shaken |= has_failed || turn.fail || !turn.undone.is_empty();
         self.alarm(setup, seen, turn)?;
         self.deleted |= seen.deletes_all();
         self.owed_last = if turn.fail { Vec::new() } else { owed };
@@ -86,8 +93,10 @@ impl Judge {
                 })
         };
         let owed = std::mem::take(&mut self.owed_last);
+        // What was put and swept meanwhile, or never was: nobody can tell.
+        let is_either = follows(kept) && follows(undone) && !self.answered.borrow().contains(number);
         let left = if follows(kept) {
-            self.owed.extend(owed);
+            if is_either { &mut self.maybe_owed } else { &mut self.owed }.extend(owed);
             kept
         } else if follows(undone) {
             self.undone.insert(*number);
@@ -98,11 +107,12 @@ impl Judge {
                 seen.now, seen.before, seen.swept
             ));
         };
-        for (slot, row) in left {
+        let if_undone = undone.iter().filter(|(slot, row)| is_either && left.get(*slot) != Some(row));
+        for (slot, row) in left.iter().chain(if_undone) {
             let store = (0..STORES).find(|n| lab::store_name(*n) == slot.0).unwrap_or(0);
             if !seen.before.contains_key(slot) && setup.stores[store].notify {
                 let is_cleared = seen.going.contains(&(slot.clone(), row.version));
-                let owed = if is_cleared { &mut self.maybe_owed } else { &mut self.owed };
+                let owed = if is_cleared || is_either { &mut self.maybe_owed } else { &mut self.owed };
                 owed.push(Owed { slot: slot.clone(), row: row.clone(), is_evicted: false });
             }
         }
@@ -127,6 +137,7 @@ impl Judge {
         let key = |told: &Told| (told.slot.clone(), told.version);
         let mut told = told.to_vec();
         owed.sort_by_key(key);
+        owed.dedup(); // of what may have been either of two ways
         told.sort_by_key(key);
         if owed == told { Ok(()) } else { Err(format!("told: of {told:?}\nto be told was {owed:?}")) }
     }
@@ -169,13 +180,22 @@ impl Judge {
         // A slot whose run was cut off shows no time, and is compared behind the first event.
         let is_first = setup.scheduled && self.newest_instance < seen.instance;
         self.newest_instance = seen.instance;
-        if seen.sweeping || is_first || self.troubled || turn.fails.is_some() || seen.deletes_all() {
+        // A run that a strike cut off comes again, whatever the alarm shows.
+        let is_cut_off = self.struck && self.compared != seen.instance;
+        if seen.sweeping
+            || is_first
+            || is_cut_off
+            || self.troubled
+            || turn.fails.is_some()
+            || seen.deletes_all()
+        {
             return Ok(());
         }
         // An instance that has not compared yet may take one for later than it is, which is left over and needed by nobody.
         let soonest = |table: &Table| table.values().filter_map(|row| row.expires).min();
         let is_needed = |at: i64| soonest(&seen.before).is_some_and(|soonest| soonest + setup.slack <= at);
         if let Some(before) = seen.armed_before.filter(|before| *before > seen.now)
+            && !self.shaken
             && (self.compared == seen.instance || is_needed(before))
             && seen.armed.is_none_or(|armed| armed > before)
         {
@@ -201,8 +221,6 @@ struct Player {
     setup: Setup,
     judge: Judge,
     turns: BTreeMap<u32, Turn>,
-    /// The answers that came.
-    answered: Rc<RefCell<BTreeSet<u32>>>,
     latest: Timestamp,
 }
 
@@ -236,6 +254,7 @@ impl Player {
         self.judge.struck |= matches!(op, Op::Strike(..) | Op::Hibernate | Op::Fail(_));
         self.judge_all()?;
         if matches!(op, Op::Advance(_) | Op::Leap(_) | Op::Rest) {
+            self.judge.shaken = false;
             self.judge.compared = self.judge.newest_instance;
         }
         Ok(())
@@ -244,7 +263,7 @@ impl Player {
     fn ask(&mut self, turn: &Turn) -> impl Future<Output = ()> + use<> {
         let number = u32::try_from(self.turns.len()).unwrap() + 1;
         self.turns.insert(number, turn.clone());
-        let (kit, turn, answered) = (self.kit.clone(), turn.clone(), Rc::clone(&self.answered));
+        let (kit, turn, answered) = (self.kit.clone(), turn.clone(), Rc::clone(&self.judge.answered));
         async move {
             if lab::ask(&kit, number, turn).await.is_ok() {
                 answered.borrow_mut().insert(number);
@@ -258,7 +277,7 @@ impl Player {
             self.judge.turn(&self.setup, &seen, turn).map_err(|wrong| format!("{wrong}\nin {turn:?}"))?;
             self.judge.troubled |= turn.fails.is_some();
         }
-        match self.answered.borrow().intersection(&self.judge.undone).next() {
+        match self.judge.answered.borrow().intersection(&self.judge.undone).next() {
             Some(number) => Err(format!("acknowledged: {:?} is lost", self.turns[number])),
             None => Ok(()),
         }
@@ -293,6 +312,7 @@ impl Player {
         let margin = 1_000;
         let wait = self.setup.slack + 300_000; // what failed is tried again within that
         kit.advance(Duration::from_millis(wait.unsigned_abs() + margin)).await;
+        self.judge_all()?; // those that came meanwhile, before all was well
         self.judge.troubled = false;
         self.judge.struck = false;
         let Seen { after: table, now, .. } = self.look().await?;
@@ -332,7 +352,6 @@ pub(crate) fn complaint(case: &Case) -> Option<String> {
         setup: case.setup,
         judge: Judge::default(),
         turns: BTreeMap::new(),
-        answered: Rc::default(),
         latest: kit.now(),
     };
     let result = kit.run(async {
