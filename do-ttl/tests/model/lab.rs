@@ -410,11 +410,12 @@ pub(crate) fn store_name(n: usize) -> String {
     format!("store {n}")
 }
 
-/// Whether a test asked for it.
+/// With it a transaction is rolled back.
 fn undone() -> Failure {
     Failure::msg("undone")
 }
 
+/// Whether a test asked for it.
 fn is_planned(error: &do_core::Error) -> bool {
     error.to_string().starts_with("the kit was told")
 }
