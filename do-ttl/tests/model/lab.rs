@@ -12,7 +12,7 @@ use do_ttl::{Cause, Expired, Sweeper, TtlStore, Version};
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet},
-    future::Future,
+    future::{Future, poll_fn},
     pin::pin,
     rc::Rc,
     task::{Context, Poll, Waker},
@@ -28,8 +28,10 @@ pub(crate) struct Kept {
     pub(crate) until: Option<i64>,
 }
 
-/// By store and key.
-pub(crate) type Table = BTreeMap<(String, String), Kept>;
+/// Store and key.
+pub(crate) type Slot = (String, String);
+
+pub(crate) type Table = BTreeMap<Slot, Kept>;
 
 /// A call, with what it did.
 #[derive(Debug, Clone)]
@@ -40,7 +42,7 @@ pub(crate) struct Step {
 }
 
 /// Rows that a clear takes.
-pub(crate) type Going = BTreeSet<((String, String), Version)>;
+pub(crate) type Going = BTreeSet<(Slot, Version)>;
 
 const TOLD_TABLE: &str = "CREATE TABLE IF NOT EXISTS told (store TEXT NOT NULL, key TEXT NOT NULL, \
     version INTEGER NOT NULL, value BLOB NOT NULL, expires INTEGER NOT NULL, evicted INTEGER NOT NULL)";
@@ -48,7 +50,7 @@ const TOLD_TABLE: &str = "CREATE TABLE IF NOT EXISTS told (store TEXT NOT NULL, 
 /// What the handler was told of, as it was committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Told {
-    pub(crate) slot: (String, String),
+    pub(crate) slot: Slot,
     pub(crate) version: Version,
     pub(crate) value: Vec<u8>,
     pub(crate) expires: i64,
@@ -59,6 +61,8 @@ pub(crate) struct Told {
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) number: u32,
+    /// Which poll of an event it was in: all that is seen in one is committed together.
+    pub(crate) poll: u32,
     pub(crate) instance: u32,
     pub(crate) now: i64,
     pub(crate) before: Table,
@@ -84,6 +88,7 @@ thread_local! {
     static TURNS: RefCell<BTreeMap<String, (u32, Turn)>> = RefCell::default();
     static SEEN: RefCell<Vec<Seen>> = RefCell::default();
     static INSTANCES: Cell<u32> = const { Cell::new(0) };
+    static POLLS: Cell<u32> = const { Cell::new(0) };
     static SWEPT: Cell<Option<i64>> = const { Cell::new(None) };
     static SWEEPING: Cell<u32> = const { Cell::new(0) };
     static ALARMS: Cell<u32> = const { Cell::new(0) };
@@ -167,24 +172,12 @@ impl DurableObject<HostState> for Lab {
     }
 
     async fn fetch(&self, request: Request) -> Result<Response> {
-        let Some((number, turn)) = TURNS.with_borrow_mut(|turns| turns.remove(request.uri().path())) else {
-            return Ok(reply::text("")); // asked again after its answer was lost
-        };
-        if turn.delay > 0 {
-            self.state.sleep(Duration::from_millis(turn.delay.into())).await;
-        }
-        for _ in 0..turn.yields {
-            self.state.sleep(Duration::ZERO).await;
-        }
-        if turn.sweeps {
-            let _sweeping = Sweeping::begin(&self.state);
-            let _ = self.sweep().await; // fails where a test says so
-        }
-        if let Some(store) = turn.clears {
-            self.clear(number, store).await;
-        }
-        self.turn(number, &turn);
-        Ok(reply::text(""))
+        let mut asked = pin!(self.asked(request));
+        poll_fn(|context| {
+            POLLS.set(POLLS.get() + 1);
+            asked.as_mut().poll(context)
+        })
+        .await
     }
 
     async fn alarm(&self, info: AlarmInfo) -> Result<()> {
@@ -205,6 +198,27 @@ impl DurableObject<HostState> for Lab {
 }
 
 impl Lab {
+    async fn asked(&self, request: Request) -> Result<Response> {
+        let Some((number, turn)) = TURNS.with_borrow_mut(|turns| turns.remove(request.uri().path())) else {
+            return Ok(reply::text("")); // asked again after its answer was lost
+        };
+        if turn.delay > 0 {
+            self.state.sleep(Duration::from_millis(turn.delay.into())).await;
+        }
+        for _ in 0..turn.yields {
+            self.state.sleep(Duration::ZERO).await;
+        }
+        if turn.sweeps {
+            let _sweeping = Sweeping::begin(&self.state);
+            let _ = self.sweep().await; // fails where a test says so
+        }
+        if let Some(store) = turn.clears {
+            self.clear(number, store).await;
+        }
+        self.turn(number, &turn);
+        Ok(reply::text(""))
+    }
+
     async fn sweep(&self) -> Result<()> {
         if SETUP.get().unwrap().stores.iter().any(|rules| rules.notify) {
             return Ok(self.sweeper.on_alarm_with(async |expired| self.told(expired).await).await?);
@@ -287,6 +301,7 @@ impl Lab {
         let (after, armed) = (self.table(), self.armed());
         let seen = Seen {
             number,
+            poll: POLLS.get(),
             instance: self.instance,
             now,
             before,
@@ -435,6 +450,7 @@ pub(crate) fn start(setup: Setup, seed: u64) -> Kit {
     SEEN.take();
     SWEPT.take();
     INSTANCES.set(0);
+    POLLS.set(0);
     ALARMS.set(0);
     CLEARING.take();
     CLEARED.take();

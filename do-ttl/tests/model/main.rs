@@ -8,10 +8,13 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // tests fail by panics
 
 mod lab;
+mod last;
 mod model;
 mod ops;
 mod play;
 
+use do_core::kit::Failing;
+use ops::{Call, Case, Drawn, Life, Op, Setup, Turn};
 use proptest::{prelude::*, test_runner::Config};
 
 /// So many cases, unless the variable `PROPTEST_CASES` says otherwise; many more in a long run.
@@ -37,4 +40,19 @@ proptest! {
         let complaint = play::complaint(&case);
         prop_assert!(complaint.is_none(), "{}", complaint.unwrap_or_default());
     }
+}
+
+/// Which chance shows once in thousands of cases.
+#[test]
+fn a_turn_that_swept_and_is_undone_gives_back_what_it_swept() {
+    let put = |life| Turn { calls: vec![Call::Put(0, 0, Drawn(0, 0), life)], ..Turn::default() };
+    let setup = Setup { slack: 60_000, slice_rows: 2, slice_bytes: 50, rows_per_wake: 1, ..Setup::default() };
+    let ops = vec![
+        Op::Beside(Turn { delay: 1_370, sweeps: true, ..put(Life::Never) }),
+        Op::Turn(put(Life::Millis(1))),
+        Op::Fail(Failing::Commit),
+        Op::Advance(1_370),
+        Op::Turn(put(Life::Never)),
+    ];
+    assert_eq!(play::complaint(&Case { seed: 0, setup, ops }), None);
 }

@@ -304,7 +304,7 @@ pub(crate) struct Handler {
 }
 
 /// What is set up for a whole run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Setup {
     /// Over a slot of a schedule, not over the object's alarm itself.
     pub(crate) scheduled: bool,

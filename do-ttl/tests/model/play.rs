@@ -1,7 +1,8 @@
 //! Plays a case in the kit, and holds what was seen to the model.
 
 use crate::{
-    lab::{self, Kept, Seen, Table, Told},
+    lab::{self, Kept, Seen, Slot, Table, Told},
+    last::Last,
     model::{self, Owed},
     ops::{Case, Op, STORES, Setup, Turn},
 };
@@ -22,14 +23,13 @@ const ALARM_MAX_MS: i64 = do_core::limits::ALARM_MAX_MS;
 /// What was found out so far.
 #[derive(Debug, Default)]
 struct Judge {
-    /// The table before and behind the last turn, and its number.
-    last: Option<(Table, Table, u32)>,
+    last: Last,
     /// The turns whose answers came, which are kept.
     answered: Rc<RefCell<BTreeSet<u32>>>,
     /// Turns that were seen not to have been kept.
     undone: BTreeSet<u32>,
     /// Who gave which version to a key.
-    given: BTreeMap<(String, String), BTreeMap<Version, u32>>,
+    given: BTreeMap<Slot, BTreeMap<Version, u32>>,
     /// The newest version of an instance.
     newest: BTreeMap<u32, Version>,
     /// Something failed that has to do with the alarm, and was not seen to be mended.
@@ -39,9 +39,8 @@ struct Judge {
     shaken: bool,
     /// Instances may have been lost since all was well.
     struck: bool,
-    /// What is to be told of, and with the last turn if that was kept.
+    /// What is to be told of.
     owed: Vec<Owed>,
-    owed_last: Vec<Owed>,
     /// What was cleared, if it was not over before, and what may never have been.
     maybe_owed: Vec<Owed>,
     /// Everything was deleted at some time, with what was written down of it.
@@ -74,48 +73,21 @@ impl Judge {
         self.shaken |= has_failed || turn.fail || !turn.undone.is_empty();
         self.alarm(setup, seen, turn)?;
         self.deleted |= seen.deletes_all();
-        self.owed_last = if turn.fail { Vec::new() } else { owed };
-        self.last = Some((seen.before.clone(), seen.after.clone(), seen.number));
+        if !turn.fail {
+            self.last.owe(owed);
+        }
+        self.last.left(&seen.after);
         Ok(())
     }
 
     /// What is found is what was left, apart from what a sweep took.
     fn found(&mut self, setup: &Setup, seen: &Seen) -> Result<(), String> {
-        let empty = (Table::new(), Table::new(), 0);
-        let last = self.last.take().unwrap_or(empty);
-        let (undone, kept, number) = &last;
-        let follows = |left: &Table| {
-            seen.before.iter().all(|(slot, row)| left.get(slot) == Some(row))
-                && left.iter().all(|(slot, row)| {
-                    seen.before.contains_key(slot)
-                        || seen.going.contains(&(slot.clone(), row.version))
-                        || seen.swept.is_some_and(|now| !model::is_live(row, now))
-                })
-        };
-        let owed = std::mem::take(&mut self.owed_last);
-        // What was put and swept meanwhile, or never was: nobody can tell.
-        let is_either = follows(kept) && follows(undone) && !self.answered.borrow().contains(number);
-        let left = if follows(kept) {
-            if is_either { &mut self.maybe_owed } else { &mut self.owed }.extend(owed);
-            kept
-        } else if follows(undone) {
-            self.undone.insert(*number);
-            undone
-        } else {
-            return Err(format!(
-                "lost: a turn at {} finds {:?}, swept up to {:?}, but left was {kept:?}, or {undone:?}",
-                seen.now, seen.before, seen.swept
-            ));
-        };
-        let if_undone = undone.iter().filter(|(slot, row)| is_either && left.get(*slot) != Some(row));
-        for (slot, row) in left.iter().chain(if_undone) {
-            let store = (0..STORES).find(|n| lab::store_name(*n) == slot.0).unwrap_or(0);
-            if !seen.before.contains_key(slot) && setup.stores[store].notify {
-                let is_cleared = seen.going.contains(&(slot.clone(), row.version));
-                let owed = if is_cleared || is_either { &mut self.maybe_owed } else { &mut self.owed };
-                owed.push(Owed { slot: slot.clone(), row: row.clone(), is_evicted: false });
-            }
-        }
+        let is_answered = self.answered.borrow().contains(&self.last.number);
+        let (next, settled) = std::mem::take(&mut self.last).followed_by(setup, seen, is_answered)?;
+        self.last = next;
+        self.undone.extend(settled.undone);
+        self.owed.extend(settled.owed);
+        self.maybe_owed.extend(settled.maybe_owed);
         Ok(())
     }
 
@@ -131,8 +103,9 @@ impl Judge {
             expires: owed.row.expires.unwrap_or_default(),
             is_evicted: owed.is_evicted,
         };
-        let maybe: Vec<_> = self.maybe_owed.iter().map(told_of).collect();
-        let mut owed: Vec<_> = self.owed.iter().map(told_of).collect();
+        let [owed_last, maybe_owed_last] = self.last.found_to_be_owed();
+        let maybe: Vec<_> = self.maybe_owed.iter().chain(maybe_owed_last).map(told_of).collect();
+        let mut owed: Vec<_> = self.owed.iter().chain(owed_last).map(told_of).collect();
         owed.extend(maybe.into_iter().filter(|maybe| told.contains(maybe)));
         let key = |told: &Told| (told.slot.clone(), told.version);
         let mut told = told.to_vec();
@@ -160,7 +133,7 @@ impl Judge {
     }
 
     /// Each put has another one.
-    fn version(&mut self, seen: &Seen, (slot, version): ((String, String), Version)) -> Result<(), String> {
+    fn version(&mut self, seen: &Seen, (slot, version): (Slot, Version)) -> Result<(), String> {
         let newest = self.newest.entry(seen.instance).or_insert(Version::from_raw(0));
         if version <= *newest {
             return Err(format!("version: {version} follows {newest} in one instance"));
@@ -181,7 +154,7 @@ impl Judge {
         let is_first = setup.scheduled && self.newest_instance < seen.instance;
         self.newest_instance = seen.instance;
         // A run that a strike cut off comes again, whatever the alarm shows.
-        let is_cut_off = self.struck && self.compared != seen.instance;
+        let is_cut_off = setup.scheduled && self.struck && self.compared != seen.instance;
         if seen.sweeping
             || is_first
             || is_cut_off
@@ -251,7 +224,7 @@ impl Player {
             Op::Rest => self.rest().await?,
         }
         self.latest = self.latest.max(kit.now());
-        self.judge.struck |= matches!(op, Op::Strike(..) | Op::Hibernate | Op::Fail(_));
+        self.judge.struck |= matches!(op, Op::Strike(..) | Op::Fail(_));
         self.judge_all()?;
         if matches!(op, Op::Advance(_) | Op::Leap(_) | Op::Rest) {
             self.judge.shaken = false;
