@@ -43,6 +43,11 @@ impl Last {
         self.kept.clone_from(table);
     }
 
+    /// Something that it left does.
+    pub(crate) fn expires(&self) -> bool {
+        self.kept.values().any(|row| row.expires.is_some())
+    }
+
     /// Certainly, and perhaps, by what it found.
     pub(crate) fn found_to_be_owed(&self) -> [&[Owed]; 2] {
         [&self.owed, &self.maybe_owed]

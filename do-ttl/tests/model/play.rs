@@ -46,7 +46,7 @@ struct Judge {
     /// Everything was deleted at some time, with what was written down of it.
     deleted: bool,
     newest_instance: u32,
-    /// The instance that has seen what the alarm is.
+    /// The instance that has seen what the alarm is. One that wakes and finds nothing that expires does not look.
     compared: u32,
 }
 
@@ -228,7 +228,9 @@ impl Player {
         self.judge_all()?;
         if matches!(op, Op::Advance(_) | Op::Leap(_) | Op::Rest) {
             self.judge.shaken = false;
-            self.judge.compared = self.judge.newest_instance;
+            if self.judge.last.expires() {
+                self.judge.compared = self.judge.newest_instance;
+            }
         }
         Ok(())
     }
