@@ -1,3 +1,4 @@
+use crate::rows::INLINE_BYTES;
 use std::time::Duration;
 
 /// How a [`Sweeper`](crate::Sweeper) works: when it wakes, and how much it does at once.
@@ -20,9 +21,9 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// A second of slack, slices of 32 rows and 1 MiB, 10,000 rows for each wake.
+    /// A second of slack, slices of 32 rows and 128 KiB, 10,000 rows for each wake.
     pub fn new() -> Self {
-        Self { slack: Duration::from_secs(1), slice_rows: 32, slice_bytes: 1 << 20, rows_per_wake: 10_000 }
+        Self { slack: Duration::from_secs(1), slice_rows: 32, slice_bytes: 128 << 10, rows_per_wake: 10_000 }
     }
 
     /// The alarm comes so long after the soonest expiry, and takes with it what expired meanwhile: it wakes the object at most
@@ -31,13 +32,14 @@ impl Pace {
         Self { slack, ..self }
     }
 
-    /// Most rows deleted in one turn (at least 1); between turns other events run. 32 by default.
+    /// Most rows of the database deleted in one turn, in which one with a large value (over 768 bytes) is two; one always.
+    /// Between turns other events run. 32 by default.
     pub fn slice_rows(self, rows: u32) -> Self {
         Self { slice_rows: rows.max(1), ..self }
     }
 
     /// Most bytes of values deleted in one turn; one row always. With a handler a slice ends with the row that reaches it.
-    /// 1 MiB by default.
+    /// 128 KiB by default.
     pub fn slice_bytes(self, bytes: u64) -> Self {
         Self { slice_bytes: bytes, ..self }
     }
@@ -47,14 +49,16 @@ impl Pace {
         Self { rows_per_wake: rows.max(1), ..self }
     }
 
-    /// How many rows of these sizes go into one slice by their bytes: the first one always.
+    /// How many entries of these sizes go into one slice: the first one always.
     pub(crate) fn fit(&self, sizes: impl ExactSizeIterator<Item = u64>) -> usize {
-        let (rows, mut bytes) = (sizes.len(), 0_u64);
+        let (entries, mut rows, mut bytes) = (sizes.len(), 0_u32, 0_u64);
         let fit = sizes.take_while(|size| {
+            let is_large = *size > INLINE_BYTES as u64;
+            rows = rows.saturating_add(if is_large { 2 } else { 1 });
             bytes = bytes.saturating_add(*size);
-            bytes <= self.slice_bytes
+            rows <= self.slice_rows && bytes <= self.slice_bytes
         });
-        fit.count().max(1).min(rows)
+        fit.count().max(1).min(entries)
     }
 }
 
@@ -78,5 +82,17 @@ mod tests {
         assert_eq!(fit(0, &[0, 0, 1]), 2);
         assert_eq!(fit(u64::MAX, &[u64::MAX, u64::MAX]), 2);
         assert_eq!(fit(u64::MAX - 1, &[u64::MAX - 1, u64::MAX, 0]), 1);
+    }
+
+    #[test]
+    fn an_entry_with_a_large_value_is_two_rows_of_a_slice() {
+        let fit = |most, sizes: &[u64]| Pace::new().slice_rows(most).fit(sizes.iter().copied());
+        assert_eq!(fit(4, &[768; 5]), 4);
+        assert_eq!(fit(4, &[769; 5]), 2);
+        assert_eq!(fit(4, &[1, 769, 1, 1]), 3);
+        assert_eq!(fit(4, &[1, 769, 769]), 2);
+        assert_eq!(fit(1, &[769]), 1);
+        assert_eq!(fit(0, &[769, 1]), 1);
+        assert_eq!(fit(u32::MAX, &[40_000; 4]), 3);
     }
 }

@@ -18,4 +18,4 @@ pub(crate) use outbox::{RowId, wait};
 pub(crate) use range::Ranged;
 pub(crate) use room::Taken;
 pub(crate) use row::{Found, NewRow, Overdue};
-pub(crate) use table::Rows;
+pub(crate) use table::{INLINE_BYTES, Rows};

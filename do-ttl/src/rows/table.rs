@@ -8,7 +8,7 @@ pub(super) const PREFIX: &str = "_ttl";
 
 /// Cells of the tree stay below a quarter of a page with it, whatever the key: a larger one goes on in pages of its own, which
 /// every search that passes it has to read.
-const INLINE_BYTES: usize = 768;
+pub(crate) const INLINE_BYTES: usize = 768;
 
 const CREATE: &str = "
 CREATE TABLE IF NOT EXISTS _ttl (

@@ -39,18 +39,20 @@ fn watch(lab: &Rc<Lab>) -> Result<()> {
 
 #[test]
 fn t6_a_slice_is_a_turn() {
-    for (pace, runs, slices) in [
-        (Pace::new(), 1, 1),
-        (Pace::new().slice_rows(4), 1, 3),
+    for (pace, value, runs, slices) in [
+        (Pace::new(), 100, 1, 1),
+        (Pace::new().slice_rows(4), 100, 1, 3),
         // 4 and 2, and the rest in a run of its own right after.
-        (Pace::new().slice_rows(4).rows_per_wake(6), 2, 4),
+        (Pace::new().slice_rows(4).rows_per_wake(6), 100, 2, 4),
+        // Two rows each.
+        (Pace::new().slice_rows(4), 1_000, 1, 5),
         // Of 1,005 bytes each.
-        (Pace::new().slice_bytes(3_015), 1, 4),
-        (Pace::new().slice_bytes(1), 1, 11),
+        (Pace::new().slice_bytes(3_015), 1_000, 1, 4),
+        (Pace::new().slice_bytes(1), 1_000, 1, 11),
     ] {
         let kit = Setup { pace, ..Setup::new() }.start();
         kit.run(async {
-            at_once(&kit, |lab| fill(lab, "s", 10, 1_000)).await;
+            at_once(&kit, move |lab| fill(lab, "s", 10, value)).await;
             kit.advance(MINUTE).await;
             let before = kit.history().len();
             kit.advance(SECOND * 2).await;
