@@ -63,7 +63,7 @@ impl Last {
         let is_kept = seen.follows(&self.kept, &[]);
         let mut left = Vec::from_iter(is_kept.then(|| self.kept.clone()));
         // Nobody can tell whether a turn was lost that wrote only what was swept meanwhile.
-        if !is_same_turn && !(is_kept && is_answered) {
+        if !(is_same_turn || is_kept && is_answered) {
             left.extend(self.undone.iter().filter(|left| seen.follows(left, &self.gone)).cloned());
         }
         left.dedup();
