@@ -24,7 +24,7 @@ mod native {
         fanout::{Outcome, process::load, stats},
         ttl::{
             Chunk, Cost, Op, cpu,
-            ours::{EXPIRED, Object, Server, life},
+            ours::{EXPIRED, Object, Server, life, turns},
             raw::{Mode, Raw},
         },
     };
@@ -314,17 +314,6 @@ mod native {
             Ok(())
         }
 
-        /// CPU time from one to the next, in microseconds.
-        fn stalls(&self) -> Vec<u32> {
-            let mut began = self.began.clone();
-            began.sort_unstable();
-            let stall = |pair: &[Duration]| match pair {
-                [one, next] => u32::try_from((*next - *one).as_micros()).unwrap_or(u32::MAX),
-                _ => 0,
-            };
-            began.windows(2).map(stall).collect()
-        }
-
         fn cpu(&self) -> Duration {
             let (first, last) = (self.began.iter().min(), self.began.iter().max());
             last.copied().unwrap_or_default() - first.copied().unwrap_or_default()
@@ -334,11 +323,38 @@ mod native {
             println!(
                 "| {what} | {} | {} | {} | {:.1} |",
                 self.began.len(),
-                quantiles(self.stalls()),
+                quantiles(apart(self.began.clone())),
                 quantiles(self.waits.clone()),
                 mib(self.largest_log)
             );
         }
+    }
+
+    /// CPU time from one to the next, in microseconds.
+    fn apart(mut began: Vec<Duration>) -> Vec<u32> {
+        began.sort_unstable();
+        let apart = |pair: &[Duration]| match pair {
+            [one, next] => u32::try_from((*next - *one).as_micros()).unwrap_or(u32::MAX),
+            _ => 0,
+        };
+        began.windows(2).map(apart).collect()
+    }
+
+    /// The same work again and again, of about two milliseconds: what the machine takes for itself is in its CPU time too.
+    fn control() -> Vec<u32> {
+        let work = |rounds: u64| (0..rounds).fold(0, |sum, n| sum ^ benches::ttl::mix(n ^ sum));
+        let (began, mut rounds) = (cpu(), 0);
+        while cpu() - began < Duration::from_millis(200) {
+            std::hint::black_box(work(10_000));
+            rounds += 100;
+        }
+        let (began, mut all) = (Instant::now(), Vec::new());
+        while began.elapsed().as_secs() < 20 {
+            let began = cpu();
+            std::hint::black_box(work(rounds));
+            all.push(u32::try_from((cpu() - began).as_micros()).unwrap_or(u32::MAX));
+        }
+        all
     }
 
     fn quantiles(mut figures: Vec<u32>) -> String {
@@ -397,6 +413,7 @@ mod native {
         let full = bytes_of(&object.file);
 
         let (sweeping, began) = (RefCell::new(Watch::default()), Instant::now());
+        let _ = turns();
         server.clock.jump(EXPIRED);
         let reader = async |lane: u64| {
             let mut n = lane;
@@ -409,6 +426,11 @@ mod native {
         try_join_all([reader(0), reader(1)]).await?;
         let (sweeping, took) = (sweeping.into_inner(), began.elapsed());
         sweeping.print("the sweep");
+        for (what, figures) in
+            [("its turns, reads among them", apart(turns())), ("the same work alone", control())]
+        {
+            println!("| {what} | {} | {} | | |", figures.len(), quantiles(figures));
+        }
         let swept = bytes_of(&object.file);
 
         let giving = RefCell::new(Watch::default());
