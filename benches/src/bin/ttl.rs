@@ -377,6 +377,46 @@ mod native {
         bytes as f64 / 1_048_576.0
     }
 
+    /// Puts and reads of an object that has nothing else to do; the reads, for what one costs.
+    async fn at_rest(object: &Object, bytes: usize, stays: &impl Fn(u64) -> u64) -> Outcome<Watch> {
+        let mut puts = Watch::default();
+        for n in 0..2_000 {
+            let asked = Instant::now();
+            puts.began.push(object.put(stays(n), bytes).await?.began);
+            puts.waits.push(u32::try_from(asked.elapsed().as_micros())?);
+        }
+        puts.print("puts, each in its turn, before");
+        let reads = RefCell::new(Watch::default());
+        for n in 0..2_000 {
+            Watch::read(&reads, object, stays(n)).await?;
+        }
+        let reads = reads.into_inner();
+        reads.print("reads before");
+        Ok(reads)
+    }
+
+    /// Reads until the file, which had `swept` bytes, has stopped shrinking: what it has then, and when that was.
+    async fn giving_back(
+        object: &Object,
+        swept: u64,
+        stays: &impl Fn(u64) -> u64,
+    ) -> Outcome<(u64, Duration)> {
+        let reads = RefCell::new(Watch::default());
+        let (began, mut changed, mut size) = (Instant::now(), Instant::now(), swept);
+        for n in 0_u64.. {
+            Watch::read(&reads, object, stays(n)).await?;
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            if bytes_of(&object.file) != size {
+                (size, changed) = (bytes_of(&object.file), Instant::now());
+            }
+            if (size < swept && changed.elapsed().as_secs() > 3) || began.elapsed().as_secs() > 300 {
+                break;
+            }
+        }
+        reads.into_inner().print("giving space back");
+        Ok((size, changed - began))
+    }
+
     async fn sweep(options: &Options, rows: u64, bytes: usize) -> Outcome<()> {
         let live = rows / 9;
         let dir = options.data.join(format!("sweep-{bytes}"));
@@ -397,19 +437,7 @@ mod native {
         println!("|---|---|---|---|---|");
         let stays = |n: u64| rows + benches::ttl::mix(n) % live;
 
-        let puts = RefCell::new(Watch::default());
-        for n in 0..2_000 {
-            let asked = Instant::now();
-            let began = object.put(stays(n), bytes).await?.began;
-            puts.borrow_mut().began.push(began);
-            puts.borrow_mut().waits.push(u32::try_from(asked.elapsed().as_micros())?);
-        }
-        puts.borrow().print("puts, each in its turn, before");
-        let idle = RefCell::new(Watch::default());
-        for n in 0..2_000 {
-            Watch::read(&idle, &object, stays(n)).await?;
-        }
-        idle.borrow().print("reads before");
+        let idle = at_rest(&object, bytes, &stays).await?;
         let full = bytes_of(&object.file);
 
         let (sweeping, began) = (RefCell::new(Watch::default()), Instant::now());
@@ -433,22 +461,7 @@ mod native {
         }
         let swept = bytes_of(&object.file);
 
-        let giving = RefCell::new(Watch::default());
-        let (began, mut changed, mut size) = (Instant::now(), Instant::now(), swept);
-        for n in 0_u64.. {
-            Watch::read(&giving, &object, stays(n)).await?;
-            tokio::time::sleep(Duration::from_millis(1)).await;
-            if bytes_of(&object.file) != size {
-                (size, changed) = (bytes_of(&object.file), Instant::now());
-            }
-            if (size < swept && changed.elapsed().as_secs() > 3) || began.elapsed().as_secs() > 300 {
-                break;
-            }
-        }
-        let giving = giving.into_inner();
-        giving.print("giving space back");
-
-        let idle = idle.into_inner();
+        let (size, shrunk) = giving_back(&object, swept, &stays).await?;
         let each_read = idle.cpu() / u32::try_from(idle.began.len())?;
         let reads = each_read * u32::try_from(sweeping.began.len())?;
         let sweep = micros(sweeping.cpu().saturating_sub(reads)) / rows as f64;
@@ -468,7 +481,7 @@ mod native {
             mib(full),
             mib(swept),
             mib(size),
-            (changed - began).as_secs_f64(),
+            shrunk.as_secs_f64(),
             size as f64 / delete.live.max(1) as f64,
             mib(delete.live),
             mib(delete.file)
