@@ -2,7 +2,7 @@
 
 use super::{error::caught, state::Inner};
 use crate::{AlarmScheduler, Error, Timestamp};
-use std::{cell::Cell, fmt, rc::Rc};
+use std::{cell::Cell, fmt, rc::Rc, time::Duration};
 use wasm_bindgen_futures::JsFuture;
 
 /// The [`AlarmScheduler`] of a Worker's object.
@@ -14,9 +14,9 @@ impl WorkersAlarms {
         Self(inner)
     }
 
-    /// The handler begins to run.
-    pub(super) fn begin_run(&self) {
-        self.0.alarm_run.0.set(Some(Run::default()));
+    /// The handler begins to run, for this time.
+    pub(super) fn begin_run(&self, scheduled: Timestamp) {
+        self.0.alarm_run.0.set(Some(Run { scheduled, touched: false, rolled_back: false }));
     }
 
     /// It ended.
@@ -36,11 +36,14 @@ impl WorkersAlarms {
 /// What the platform does not know of a run: while the handler runs it shows the slot as empty and empties it after a
 /// success (rules E3, E4), but no longer once the slot was touched, and it takes a touch that was rolled back for one
 /// (rule E13). Then both are done here, or the time of the run would stay in the slot and never come due.
+///
+/// It does not take a set to the very time of the run for a change, and forgets it with the run (rule E4b).
 #[derive(Default)]
 pub(super) struct AlarmRun(Cell<Option<Run>>);
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Run {
+    scheduled: Timestamp,
     /// Set or deleted since the run began.
     touched: bool,
     /// Touched in a transaction that was rolled back.
@@ -68,6 +71,12 @@ impl AlarmRun {
         });
     }
 
+    /// What to set the slot to for `at`: a millisecond after the time of the run at the earliest. The platform takes now for
+    /// what is past, and that may still be the time of the run.
+    fn time(&self, at: Timestamp) -> Timestamp {
+        self.0.get().map_or(at, |run| at.max(run.scheduled + Duration::from_millis(1)))
+    }
+
     /// Whether the slot holds nothing but the time of the run, which the platform shows.
     fn is_hidden(&self) -> bool {
         self.0.get().is_some_and(|run| run.rolled_back && !run.touched)
@@ -90,8 +99,8 @@ impl fmt::Debug for WorkersAlarms {
 impl AlarmScheduler for WorkersAlarms {
     fn set(&self, at: Timestamp) -> impl Future<Output = Result<(), Error>> + use<> {
         #[allow(clippy::cast_precision_loss)] // exact: times of alarms are far below 2^53
-        let set = || self.0.storage.set_alarm(at.as_millis() as f64).map_err(|e| caught(&e));
-        let set = at.check_alarm().and_then(|()| set()).map(JsFuture::from);
+        let set = |at: Timestamp| self.0.storage.set_alarm(at.as_millis() as f64).map_err(|e| caught(&e));
+        let set = at.check_alarm().and_then(|()| set(self.0.alarm_run.time(at))).map(JsFuture::from);
         if set.is_ok() {
             self.0.alarm_run.touch();
         }

@@ -43,6 +43,10 @@ pub(super) fn cases<D: Driver>() -> Vec<Case<D>> {
         Case::new("e4 a time set in the run survives it", |lab| Box::pin(e4_again(lab))),
         Case::new("e4 its own time set again in the run makes another run", |lab| Box::pin(e4_same(lab))),
         Case::new("e4 now set in twenty runs makes twenty more", |lab| Box::pin(e4_now(lab))),
+        Case::new("e4b now set in a hundred runs makes a hundred more", |lab| Box::pin(e4b_set(lab))),
+        Case::new("e4b now set behind a delete in a hundred runs makes a hundred more", |lab| {
+            Box::pin(e4b_delete_and_set(lab))
+        }),
         Case::new("e5 requests are let in at the awaits of a run", |lab| Box::pin(e5_requests(lab))),
         Case::new("e5 a time that comes due during a run waits for its end", |lab| Box::pin(e5_overlap(lab))),
         Case::new("e6 a first run is told the time that was set, and of no retries", |lab| {
@@ -233,6 +237,24 @@ async fn e4_now<D: Driver>(lab: &Lab<D>) -> Outcome {
     for run in runs(lab, "a", 21, Duration::from_secs(10)).await? {
         same("retries", run.retries, 0)?;
     }
+    same("the slot", slot(lab, "a").await?, Value::Null)
+}
+
+async fn e4b_set<D: Driver>(lab: &Lab<D>) -> Outcome {
+    again_and_again(lab, json!([{"set_alarm": 0}])).await
+}
+
+async fn e4b_delete_and_set<D: Driver>(lab: &Lab<D>) -> Outcome {
+    again_and_again(lab, json!(["delete_alarm", {"set_alarm": 0}])).await
+}
+
+/// So often that some of the runs are still in the millisecond for which they were set.
+async fn again_and_again<D: Driver>(lab: &Lab<D>, again: Value) -> Outcome {
+    arm(lab, "a", json!([{"up_to_runs": [100, again]}]), 50).await?;
+    for run in runs(lab, "a", 101, Duration::from_secs(20)).await? {
+        same("retries", run.retries, 0)?;
+    }
+    still(lab, "a", 101, 100).await?;
     same("the slot", slot(lab, "a").await?, Value::Null)
 }
 
