@@ -30,8 +30,8 @@ impl AlarmInfo {
 #[allow(async_fn_in_trait)] // objects live on one thread: their futures are not meant to be Send
 pub trait AlarmScheduler: Clone + 'static {
     /// Sets the slot to `at`, replacing what it held. Takes effect at the call, not at the await: the write is
-    /// part of the turn's transaction and commits with it. A time in the past runs at once (rule E2). Within a run, a time
-    /// up to that of the run is set to the millisecond after it on Workers, or it would never come (rule E4b).
+    /// part of the turn's transaction and commits with it. A time in the past runs at once (rule E2). On Workers,
+    /// while a run lasts, a time up to now becomes the next millisecond, or it might never come (rule E4b).
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for a time that is not positive or beyond the year

@@ -14,9 +14,9 @@ impl WorkersAlarms {
         Self(inner)
     }
 
-    /// The handler begins to run, for this time.
-    pub(super) fn begin_run(&self, scheduled: Timestamp) {
-        self.0.alarm_run.0.set(Some(Run { scheduled, touched: false, rolled_back: false }));
+    /// The handler begins to run.
+    pub(super) fn begin_run(&self) {
+        self.0.alarm_run.0.set(Some(Run::default()));
     }
 
     /// It ended.
@@ -25,6 +25,11 @@ impl WorkersAlarms {
         self.0.alarm_run.0.set(None);
         // The retry after a failure needs it where it is.
         if is_left && succeeded { self.clear().await } else { Ok(()) }
+    }
+
+    /// What the slot is set to for `at`: while a run lasts, nothing that is now or past (rule E4b).
+    fn time(&self, at: Timestamp) -> Timestamp {
+        if self.0.alarm_run.is_under_way() { at.max(self.0.now() + Duration::from_millis(1)) } else { at }
     }
 
     async fn clear(&self) -> Result<(), Error> {
@@ -37,13 +42,12 @@ impl WorkersAlarms {
 /// success (rules E3, E4), but no longer once the slot was touched, and it takes a touch that was rolled back for one
 /// (rule E13). Then both are done here, or the time of the run would stay in the slot and never come due.
 ///
-/// It does not take a set to the very time of the run for a change, and forgets it with the run (rule E4b).
+/// A set to now, which may still be the time of the run, it may take for no change and forget with the run (rule E4b).
 #[derive(Default)]
 pub(super) struct AlarmRun(Cell<Option<Run>>);
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Run {
-    scheduled: Timestamp,
     /// Set or deleted since the run began.
     touched: bool,
     /// Touched in a transaction that was rolled back.
@@ -71,10 +75,8 @@ impl AlarmRun {
         });
     }
 
-    /// What to set the slot to for `at`: a millisecond after the time of the run at the earliest. The platform takes now for
-    /// what is past, and that may still be the time of the run.
-    fn time(&self, at: Timestamp) -> Timestamp {
-        self.0.get().map_or(at, |run| at.max(run.scheduled + Duration::from_millis(1)))
+    fn is_under_way(&self) -> bool {
+        self.0.get().is_some()
     }
 
     /// Whether the slot holds nothing but the time of the run, which the platform shows.
@@ -100,7 +102,7 @@ impl AlarmScheduler for WorkersAlarms {
     fn set(&self, at: Timestamp) -> impl Future<Output = Result<(), Error>> + use<> {
         #[allow(clippy::cast_precision_loss)] // exact: times of alarms are far below 2^53
         let set = |at: Timestamp| self.0.storage.set_alarm(at.as_millis() as f64).map_err(|e| caught(&e));
-        let set = at.check_alarm().and_then(|()| set(self.0.alarm_run.time(at))).map(JsFuture::from);
+        let set = at.check_alarm().and_then(|()| set(self.time(at))).map(JsFuture::from);
         if set.is_ok() {
             self.0.alarm_run.touch();
         }

@@ -96,7 +96,7 @@ impl<O: DurableObject<WorkersState>> Object<O> {
                 scheduled.map_or_else(|| state.now(), |ms| Timestamp::from_millis(ms as i64)),
                 retries as u32,
             );
-            state.alarms().begin_run(info.scheduled);
+            state.alarms().begin_run();
             let result = object.alarm(info).await;
             let ended = state.alarms().end_run(result.is_ok()).await;
             done(result.and(ended.map_err(Failure::from)))

@@ -99,7 +99,7 @@ impl Inner {
         self.sent.take();
     }
 
-    fn now(&self) -> Timestamp {
+    pub(super) fn now(&self) -> Timestamp {
         if let Some(now) = self.now.get() {
             return now;
         }

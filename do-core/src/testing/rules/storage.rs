@@ -19,7 +19,7 @@ pub(super) const RULES: &[Rule] = &[
         "To set the alarm in its run to now, while that is still the millisecond for which the run was set, is lost \
          locally, though the slot shows it; in production it is reported to come tens of seconds late. A time 1 ms ahead \
          comes.",
-        "Then the slot is set 1 ms ahead on Workers, as `Schedule` does on all hosts.",
+        "While a run lasts, the slot is set at least 1 ms ahead on Workers, as `Schedule` does on all hosts.",
     ),
     Rule::copy("E5", "Other events are let in while the handler waits; two runs never overlap."),
     Rule::copy("E6", "The handler is told the time it was set to, and which attempt this is."),
